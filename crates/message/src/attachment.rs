@@ -1,4 +1,4 @@
-//! `attachment` lines: what the program tells the model beside the user's words.
+//! `attachment` lines: context that the agent sends to the model beside the user's text.
 
 use serde_json::Number;
 
@@ -13,14 +13,14 @@ pub use details::{EnvironmentSnapshot, ModelIdentityDetails, OutputStyleDetails}
 pub use for_model::system_reminder;
 
 wire! {
-    /// An `attachment` line. It is part of the chain of parents: the parent of an
-    /// answer is usually an attachment, not the prompt.
+    /// An `attachment` line. It is part of the parent chain: the parent of an answer is usually an
+    /// attachment, not the prompt.
     pub struct AttachmentEntry ["type" = "attachment"] with envelope: Envelope {
-        /// What is attached.
+        /// The attachment itself.
         attachment: req Attachment,
-        /// The messages it became in the request.
+        /// The messages that were sent for it, since 2.1.3xx.
         rendered: opt Vec<RenderedMessage>,
-        /// The role it was sent in.
+        /// Role of those messages: `system` or `user`.
         rendered_role: opt Role = "renderedRole",
         /// Whether it was sent in the same message as tool results.
         rendered_beside_tool_result: opt bool = "renderedBesideToolResult",
@@ -28,9 +28,9 @@ wire! {
 }
 
 wire! {
-    /// One piece of text an attachment became in the request.
+    /// One message that was sent for an attachment.
     pub struct RenderedMessage {
-        /// Text that is shown.
+        /// Text or blocks of the message.
         content: opt Content,
     }
 }
@@ -44,7 +44,7 @@ impl Attachment {
         }
     }
 
-    /// The tool call and the event of a hook's attachment.
+    /// The tool call and the event of a hook's attachment; `None` for other attachments.
     pub fn hook_tool_use_and_event(&self) -> Option<(&ToolUseId, &str)> {
         macro_rules! hook_fields {
             ($($variant:ident),+) => {
@@ -59,132 +59,132 @@ impl Attachment {
 }
 
 open_enum! {
-    /// What is attached. Types not seen in recordings are those that published
-    /// readers know of.
+    /// The attachment of a line, by its `type`. Types that are in no recording are those that published
+    /// readers support.
     pub enum Attachment by "type" {
-        /// The subagents on offer changed.
+        /// Change of the list of subagents.
         "agent_listing_delta" => AgentListing(AgentListing),
-        /// Automatic mode was entered.
+        /// Start of the mode `auto`.
         "auto_mode" => AutoMode(AutoMode),
-        /// How much of the budget is left.
+        /// Use of the session's budget.
         "budget_usd" => BudgetUsd(BudgetUsd),
         /// Tools that a slash command allows.
         "command_permissions" => CommandPermissions(CommandPermissions),
         /// Sections that were moved out of the system prompt.
         "context_sections" => ContextSections(ContextSections),
-        /// The day.
+        /// The current date.
         "date" => Date(Date),
-        /// The tools that are loaded on demand changed.
+        /// Change of the list of tools that are loaded on demand.
         "deferred_tools_delta" => DeferredTools(DeferredTools),
         /// Definitions of tools that were loaded on demand.
         "deferred_tools_record" => DeferredToolsRecord(DeferredToolsRecord),
-        /// Where the program runs.
+        /// Machine and folders of the session.
         "environment" => Environment(Environment),
-        /// A file the user mentioned.
+        /// A file that the user mentioned.
         "file" => File(File),
-        /// What a hook adds for the model.
+        /// Additional context of a hook for the model.
         "hook_additional_context" => HookContext(HookContext),
-        /// A hook stopped something.
+        /// A hook that blocked an operation.
         "hook_blocking_error" => HookBlocked(HookBlocked),
-        /// A hook failed without stopping anything.
+        /// A hook that failed without blocking anything.
         "hook_non_blocking_error" => HookFailed(HookFailed),
-        /// A hook was broken off.
+        /// A hook that was cancelled.
         "hook_cancelled" => HookCancelled(HookCancelled),
-        /// A hook ran.
+        /// A hook that succeeded.
         "hook_success" => HookSucceeded(HookSucceeded),
-        /// What a hook tells the user.
+        /// A message of a hook for the user.
         "hook_system_message" => HookMessage(HookMessage),
-        /// A hook ended the turn.
+        /// A hook that ended the turn.
         "hook_stopped_continuation" => HookStopped(HookStopped),
-        /// The instruction files that were read.
+        /// The instruction files of the session.
         "instructions" => Instructions(Instructions),
-        /// The limit of turns was hit.
+        /// The turn limit was reached.
         "max_turns_reached" => MaxTurnsReached(MaxTurnsReached),
-        /// The model that answers.
+        /// The model of the session.
         "model" => ModelIdentity(ModelIdentity),
-        /// The output style in force.
+        /// Name of the current output style.
         "output_style" => OutputStyle(OutputStyle),
-        /// The output style's own text.
+        /// Name and text of the current output style.
         "output_style_instructions" => OutputStyleInstructions(OutputStyleInstructions),
-        /// Plan mode is on.
+        /// Plan mode is active.
         "plan_mode" => PlanMode(PlanMode),
-        /// Plan mode ended.
+        /// Plan mode has ended.
         "plan_mode_exit" => PlanModeExit(PlanModeExit),
-        /// The system prompt and tools as sent.
+        /// System prompt and tools of the session.
         "prompt_snapshot" => PromptSnapshot(PromptSnapshot),
-        /// Words the user sent while a turn ran.
+        /// A prompt that was added to a running turn.
         "queued_command" => QueuedCommand(QueuedCommand),
-        /// How commits and pull requests are signed.
+        /// Attribution lines for commits and pull requests.
         "remote_session_change" => RemoteSession(RemoteSession),
         /// Facts about the session.
         "session_context" => SessionContext(SessionContext),
-        /// A reminder after a turn without words.
+        /// A reminder after a turn without text.
         "silent_turn_reminder" => SilentTurnReminder(SilentTurnReminder),
-        /// The skills on offer.
+        /// The list of skills.
         "skill_listing" => SkillListing(SkillListing),
-        /// The answer in the asked-for form.
+        /// The structured answer of a run with a JSON schema.
         "structured_output" => StructuredOutput(StructuredOutput),
-        /// How many tokens are used.
+        /// A reminder with the number of tokens used.
         "total_tokens_reminder" => TotalTokensReminder(TotalTokensReminder),
-        /// An unknown slash command.
+        /// A slash command that does not exist.
         "unknown_command_fallback" => UnknownCommand(UnknownCommand),
-        /// A reminder of the task list.
+        /// A reminder of the todo list.
         "todo_reminder" => TodoReminder(TodoReminder),
         /// A reminder of the task list.
         "task_reminder" => TaskReminder(TaskReminder),
-        /// How a background task stands.
+        /// Status of a background task.
         "task_status" => TaskStatus(TaskStatus),
-        /// A file that changed outside of the session.
+        /// A file that was changed outside the session.
         "edited_text_file" => EditedFile(EditedFile),
-        /// A file named after a compaction instead of shown.
+        /// A file that was read before a compaction, without its content.
         "compact_file_reference" => CompactedFile(CompactedFile),
-        /// A folder the user mentioned.
+        /// A folder that the user mentioned.
         "directory" => Directory(Directory),
-        /// Instructions found in a subfolder.
+        /// Instructions in a subfolder.
         "nested_memory" => NestedMemory(NestedMemory),
-        /// A reminder the model must see.
+        /// A reminder with high priority.
         "critical_system_reminder" => CriticalReminder(CriticalReminder),
-        /// A resource of an MCP server.
+        /// A resource of an MCP server that the user mentioned.
         "mcp_resource" => McpResource(McpResource),
-        /// Problems the editor reports.
+        /// Diagnostics of the editor.
         "diagnostics" => Diagnostics(Diagnostics),
-        /// Skills used before a compaction.
+        /// Skills that were used before a compaction.
         "invoked_skills" => InvokedSkills(InvokedSkills),
-        /// Midnight passed.
+        /// The date has changed.
         "date_change" => DateChange(DateChange),
     }
 }
 
 wire! {
-    /// The subagents on offer changed.
+    /// Change of the list of subagents.
     pub struct AgentListing ["type" = "agent_listing_delta"] {
-        /// Types that came.
+        /// Subagent types that were added.
         added_types: opt Vec<String> = "addedTypes",
-        /// How they are described.
+        /// Descriptions of the added types, one line each.
         added_lines: opt Vec<String> = "addedLines",
-        /// Types that went.
+        /// Subagent types that were removed.
         removed_types: opt Vec<String> = "removedTypes",
-        /// Whether it is the first listing.
+        /// Whether it is the first list of the session.
         is_initial: opt bool = "isInitial",
     }
 }
 
 wire! {
-    /// Automatic mode was entered.
+    /// Start of the mode `auto`.
     pub struct AutoMode ["type" = "auto_mode"] {
-        /// Whether permission checks are off.
+        /// Seen on the wire; its meaning is not established.
         bypass: opt bool,
     }
 }
 
 wire! {
-    /// How much of the budget is left.
+    /// Use of the session's budget, in US dollars.
     pub struct BudgetUsd ["type" = "budget_usd"] {
-        /// Dollars spent.
+        /// Cost so far.
         used: opt Number,
-        /// Dollars allowed.
+        /// The budget.
         total: opt Number,
-        /// Dollars left.
+        /// Budget minus cost.
         remaining: opt Number,
     }
 }
@@ -192,16 +192,16 @@ wire! {
 wire! {
     /// Tools that a slash command allows.
     pub struct CommandPermissions ["type" = "command_permissions"] {
-        /// Rules.
+        /// Allow rules, as in `Bash(git log:*)`.
         allowed_tools: opt Vec<String> = "allowedTools",
-        /// The model that answers the prompt, if it names one.
+        /// Model for the command's prompt; absent if the command names none.
         model: opt String,
     }
 }
 
 wire! {
-    /// Sections that `--exclude-dynamic-system-prompt-sections` moved from the system
-    /// prompt to the first user message.
+    /// Sections that `--exclude-dynamic-system-prompt-sections` moved from the system prompt to the first
+    /// user message.
     pub struct ContextSections ["type" = "context_sections"] {
         /// The sections, in the order they were sent.
         sections: opt Vec<ContextSection>,
@@ -219,21 +219,21 @@ wire! {
 }
 
 wire! {
-    /// The day.
+    /// The current date.
     pub struct Date ["type" = "date"] {
-        /// As `2026-11-15`.
+        /// The date, for example `2026-11-15`.
         date: opt String,
     }
 }
 
 wire! {
-    /// The tools that are loaded on demand changed.
+    /// Change of the list of tools that are loaded on demand.
     pub struct DeferredTools ["type" = "deferred_tools_delta"] {
-        /// Tools that came.
+        /// Names of tools that were added.
         added_names: opt Vec<String> = "addedNames",
-        /// How they are listed.
+        /// The added tools as the model sees them, one line each.
         added_lines: opt Vec<String> = "addedLines",
-        /// Tools that went.
+        /// Names of tools that were removed.
         removed_names: opt Vec<String> = "removedNames",
     }
 }
@@ -247,27 +247,27 @@ wire! {
 }
 
 wire! {
-    /// Where the program runs.
+    /// Machine and folders of the session.
     pub struct Environment ["type" = "environment"] {
-        /// Directory, platform, shell.
+        /// Folders, platform and shell; see [`EnvironmentSnapshot`].
         snapshot: opt Json,
     }
 }
 
 wire! {
-    /// A file the user mentioned.
+    /// A file that the user mentioned.
     pub struct File ["type" = "file"] {
-        /// Its path.
+        /// Path of the file.
         filename: opt String,
-        /// Contents of the file in the form of the Read tool.
+        /// Content of the file in the form of a Read result.
         content: opt Json,
-        /// Its path as shown.
+        /// Path as shown to the user.
         display_path: opt String = "displayPath",
     }
 }
 
 wire! {
-    /// What a hook adds for the model.
+    /// Additional context of a hook for the model.
     pub struct HookContext ["type" = "hook_additional_context"] {
         /// Text for the model.
         content: opt Json,
@@ -281,7 +281,7 @@ wire! {
 }
 
 wire! {
-    /// A hook stopped something.
+    /// A hook that blocked an operation.
     pub struct HookBlocked ["type" = "hook_blocking_error"] {
         /// Event and matcher of the hook, for example `PreToolUse:Bash`.
         hook_name: opt String = "hookName",
@@ -289,13 +289,13 @@ wire! {
         tool_use_id: opt ToolUseId = "toolUseID",
         /// Name of the hook event, for example `PreToolUse`.
         hook_event: opt String = "hookEvent",
-        /// Why.
+        /// The reason: `blockingError` and `command`.
         blocking_error: opt Json = "blockingError",
     }
 }
 
 wire! {
-    /// A hook failed without stopping anything.
+    /// A hook that failed without blocking anything.
     pub struct HookFailed ["type" = "hook_non_blocking_error"] {
         /// Event and matcher of the hook, for example `PreToolUse:Bash`.
         hook_name: opt String = "hookName",
@@ -313,7 +313,7 @@ wire! {
 }
 
 wire! {
-    /// A hook was broken off.
+    /// A hook that was cancelled.
     pub struct HookCancelled ["type" = "hook_cancelled"] {
         /// Event and matcher of the hook, for example `PreToolUse:Bash`.
         hook_name: opt String = "hookName",
@@ -325,7 +325,7 @@ wire! {
 }
 
 wire! {
-    /// A hook ran.
+    /// A hook that succeeded.
     pub struct HookSucceeded ["type" = "hook_success"] {
         /// Event and matcher of the hook, for example `PreToolUse:Bash`.
         hook_name: opt String = "hookName",
@@ -341,7 +341,7 @@ wire! {
         stderr: opt String,
         /// Exit code of the process.
         exit_code: opt Number = "exitCode",
-        /// The command.
+        /// The hook's command.
         command: opt String,
         /// Duration in milliseconds.
         duration_ms: opt Number = "durationMs",
@@ -349,7 +349,7 @@ wire! {
 }
 
 wire! {
-    /// What a hook tells the user.
+    /// A message of a hook for the user.
     pub struct HookMessage ["type" = "hook_system_message"] {
         /// Text for the user.
         content: opt Json,
@@ -363,7 +363,7 @@ wire! {
 }
 
 wire! {
-    /// A hook ended the turn.
+    /// A hook that ended the turn.
     pub struct HookStopped ["type" = "hook_stopped_continuation"] {
         /// Event and matcher of the hook, for example `PreToolUse:Bash`.
         hook_name: opt String = "hookName",
@@ -371,41 +371,41 @@ wire! {
         tool_use_id: opt ToolUseId = "toolUseID",
         /// Name of the hook event, for example `PreToolUse`.
         hook_event: opt String = "hookEvent",
-        /// Why.
+        /// The reason.
         message: opt Json,
     }
 }
 
 wire! {
-    /// The instruction files that were read.
+    /// The instruction files of the session: `CLAUDE.md` and its imports.
     pub struct Instructions ["type" = "instructions"] {
-        /// Their paths and text.
+        /// Path, type and content of each file.
         files: opt Json,
     }
 }
 
 wire! {
-    /// The limit of turns was hit.
+    /// The turn limit was reached.
     pub struct MaxTurnsReached ["type" = "max_turns_reached"] {
         /// The limit.
         max_turns: opt u64 = "maxTurns",
-        /// The count.
+        /// Number of turns so far.
         turn_count: opt u64 = "turnCount",
     }
 }
 
 wire! {
-    /// The model that answers.
+    /// The model of the session.
     pub struct ModelIdentity ["type" = "model"] {
-        /// Its names and dates.
+        /// Model id and names; see [`ModelIdentityDetails`].
         identity: opt Json,
-        /// How it is announced.
+        /// The text that was sent.
         text: opt String,
     }
 }
 
 wire! {
-    /// The output style in force.
+    /// Name of the current output style.
     pub struct OutputStyle ["type" = "output_style"] {
         /// Name of the style.
         style: opt String,
@@ -413,75 +413,75 @@ wire! {
 }
 
 wire! {
-    /// The output style's own text.
+    /// Name and text of the current output style.
     pub struct OutputStyleInstructions ["type" = "output_style_instructions"] {
-        /// Name (`name`) and text (`prompt`) of the style.
+        /// The style's `name` and `prompt`.
         style: opt Json,
     }
 }
 
 wire! {
-    /// Plan mode is on.
+    /// Plan mode is active.
     pub struct PlanMode ["type" = "plan_mode"] {
-        /// How much is said about it.
+        /// Length of the reminder; only `full` was seen.
         reminder_type: opt String = "reminderType",
-        /// Whether a subagent plans.
+        /// Whether it is for a subagent.
         is_sub_agent: opt bool = "isSubAgent",
-        /// The plan.
+        /// Path of the plan file.
         plan_file_path: opt String = "planFilePath",
-        /// Whether the plan is there.
+        /// Whether the plan file exists.
         plan_exists: opt bool = "planExists",
     }
 }
 
 wire! {
-    /// Plan mode ended.
+    /// Plan mode has ended.
     pub struct PlanModeExit ["type" = "plan_mode_exit"] {
-        /// The plan.
+        /// Path of the plan file.
         plan_file_path: opt String = "planFilePath",
-        /// Whether the plan is there.
+        /// Whether the plan file exists.
         plan_exists: opt bool = "planExists",
     }
 }
 
 wire! {
-    /// The system prompt and tools as sent.
+    /// System prompt and tools of the session.
     pub struct PromptSnapshot ["type" = "prompt_snapshot"] {
-        /// The parts of the prompt.
+        /// The parts of the system prompt, a list of strings.
         system_prompt: opt Json = "systemPrompt",
-        /// The tools.
+        /// Name, description and schema of each tool.
         tools: opt Json,
-        /// How context is announced.
+        /// How context is sent; only `announced` was seen.
         context_rendering: opt String = "contextRendering",
-        /// Which program wrote it: `quipu-agent`. Absent in files of Claude Code.
+        /// Program that wrote it: `quipu-agent`; absent in files of Claude Code.
         writer: opt String,
     }
 }
 
 wire! {
-    /// Words the user sent while a turn ran.
+    /// A prompt that was added to a running turn.
     pub struct QueuedCommand ["type" = "queued_command"] {
-        /// The words.
+        /// The prompt.
         prompt: opt Content,
-        /// The line they came in.
+        /// UUID of the user line with the prompt.
         source_uuid: opt Uuid,
-        /// Names the delivery; the `queue-operation` that removes them has the same.
+        /// Id of the delivery; the `queue-operation` that removes the prompt has the same.
         delivery_id: opt String,
-        /// How they are meant.
+        /// Kind of the queued command, such as `prompt`.
         command_mode: opt CommandMode = "commandMode",
-        /// Time of writing, as ISO 8601 text.
+        /// Time of the prompt, as ISO 8601 text.
         timestamp: opt String,
     }
 }
 
 wire! {
-    /// How commits and pull requests are signed.
+    /// Attribution lines for commits and pull requests.
     pub struct RemoteSession ["type" = "remote_session_change"] {
-        /// The session's address.
+        /// URL of the session.
         url: opt String,
-        /// The trailer of commits.
+        /// Trailer for commits.
         commit: opt String,
-        /// The footer of pull requests.
+        /// Footer for pull requests.
         pr: opt String,
     }
 }
@@ -489,37 +489,37 @@ wire! {
 wire! {
     /// Facts about the session.
     pub struct SessionContext ["type" = "session_context"] {
-        /// The facts.
+        /// The facts; only an empty object was seen.
         context: opt Json,
     }
 }
 
 wire! {
-    /// A reminder after a turn without words.
+    /// A reminder after a turn without text.
     pub struct SilentTurnReminder ["type" = "silent_turn_reminder"] {
-        /// The words.
+        /// Text of the reminder.
         text: opt String,
     }
 }
 
 wire! {
-    /// The skills on offer.
+    /// The list of skills.
     pub struct SkillListing ["type" = "skill_listing"] {
-        /// List of the skills as the model is given it.
+        /// The list as the model sees it.
         content: opt String,
-        /// How many.
+        /// Number of skills.
         skill_count: opt u64 = "skillCount",
-        /// Whether it is the first listing.
+        /// Whether it is the first list of the session.
         is_initial: opt bool = "isInitial",
-        /// Their names.
+        /// Names of the skills.
         names: opt Vec<String>,
     }
 }
 
 wire! {
-    /// The answer in the asked-for form.
+    /// The structured answer of a run with a JSON schema.
     pub struct StructuredOutput ["type" = "structured_output"] {
-        /// The answer.
+        /// The answer, valid for the schema.
         data: opt Json,
         /// Id of the tool call.
         tool_use_id: opt ToolUseId = "toolUseID",
@@ -527,29 +527,29 @@ wire! {
 }
 
 wire! {
-    /// How many tokens are used.
+    /// A reminder with the number of tokens used.
     pub struct TotalTokensReminder ["type" = "total_tokens_reminder"] {
-        /// The words.
+        /// Text of the reminder.
         text: opt String,
     }
 }
 
 wire! {
-    /// An unknown slash command.
+    /// A slash command that does not exist.
     pub struct UnknownCommand ["type" = "unknown_command_fallback"] {
-        /// The command.
+        /// Name of the command.
         command_name: opt String = "commandName",
-        /// What there is.
+        /// Names of the commands that exist.
         available_command_names: opt Vec<String> = "availableCommandNames",
     }
 }
 
 wire! {
-    /// A reminder of the task list.
+    /// A reminder of the todo list.
     pub struct TodoReminder ["type" = "todo_reminder"] {
         /// Tasks with their status.
         content: opt Json,
-        /// How many.
+        /// Number of tasks.
         item_count: opt u64 = "itemCount",
     }
 }
@@ -559,105 +559,105 @@ wire! {
     pub struct TaskReminder ["type" = "task_reminder"] {
         /// Tasks with their status.
         content: opt Json,
-        /// How many.
+        /// Number of tasks.
         item_count: opt u64 = "itemCount",
     }
 }
 
 wire! {
-    /// How a background task stands.
+    /// Status of a background task.
     pub struct TaskStatus ["type" = "task_status"] {
         /// Id of the task.
         task_id: opt String = "taskId",
-        /// How it stands.
+        /// The status.
         status: opt TaskState,
-        /// What it does.
+        /// Description of the task.
         description: opt String,
     }
 }
 
 wire! {
-    /// A file that changed outside of the session.
+    /// A file that was changed outside the session.
     pub struct EditedFile ["type" = "edited_text_file"] {
-        /// Its path.
+        /// Path of the file.
         filename: opt String,
-        /// What changed.
+        /// The changed lines.
         snippet: opt String,
     }
 }
 
 wire! {
-    /// A file named after a compaction instead of shown.
+    /// A file that was read before a compaction, without its content.
     pub struct CompactedFile ["type" = "compact_file_reference"] {
-        /// Its path.
+        /// Path of the file.
         filename: opt String,
-        /// Its path as shown.
+        /// Path as shown to the user.
         display_path: opt String = "displayPath",
     }
 }
 
 wire! {
-    /// A folder the user mentioned.
+    /// A folder that the user mentioned.
     pub struct Directory ["type" = "directory"] {
-        /// Its path.
+        /// Path of the folder.
         path: opt String,
-        /// Names in the folder.
+        /// Names of its files, one per line.
         content: opt String,
     }
 }
 
 wire! {
-    /// Instructions found in a subfolder.
+    /// Instructions in a subfolder.
     pub struct NestedMemory ["type" = "nested_memory"] {
-        /// Their path.
+        /// Path of the instruction file.
         path: opt String,
-        /// Text of the instruction file.
+        /// Content of the instruction file.
         content: opt Json,
     }
 }
 
 wire! {
-    /// A reminder the model must see.
+    /// A reminder with high priority.
     pub struct CriticalReminder ["type" = "critical_system_reminder"] {
-        /// Text that is shown.
+        /// Text of the reminder.
         content: opt String,
     }
 }
 
 wire! {
-    /// A resource of an MCP server.
+    /// A resource of an MCP server that the user mentioned.
     pub struct McpResource ["type" = "mcp_resource"] {
-        /// The server.
+        /// Name of the server.
         server: opt String,
-        /// The resource.
+        /// URI of the resource.
         uri: opt String,
-        /// Contents of the resource.
+        /// Content of the resource.
         content: opt Json,
     }
 }
 
 wire! {
-    /// Problems the editor reports.
+    /// Diagnostics of the editor.
     pub struct Diagnostics ["type" = "diagnostics"] {
-        /// By file.
+        /// Diagnostics, by file.
         files: opt Json,
-        /// Whether they are new.
+        /// Whether they are new since the last attachment.
         is_new: opt bool = "isNew",
     }
 }
 
 wire! {
-    /// Skills used before a compaction.
+    /// Skills that were used before a compaction.
     pub struct InvokedSkills ["type" = "invoked_skills"] {
-        /// The skills.
+        /// Name and content of each skill.
         skills: opt Json,
     }
 }
 
 wire! {
-    /// Midnight passed.
+    /// The date has changed.
     pub struct DateChange ["type" = "date_change"] {
-        /// The new day.
+        /// The new date.
         new_date: opt String = "newDate",
     }
 }

@@ -1,4 +1,4 @@
-//! Blocks: what message content is made of.
+//! Blocks of message content.
 
 use std::fmt;
 
@@ -14,28 +14,28 @@ mod server_result;
 #[cfg(test)]
 mod tests;
 
-/// A tool call, run by the agent or by the server.
+/// A tool call, executed by the agent or by the API server.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolCall<'a> {
-    /// Joins the call to its result.
+    /// Id of the call; its result refers to it.
     pub id: &'a ToolUseId,
     /// Name of the tool.
     pub name: &'a str,
-    /// Name of the MCP server, when the API's server called one.
+    /// Name of the MCP server, if the API server calls one.
     pub server: Option<&'a str>,
     /// Arguments; `None` if the block has none.
     pub input: Option<&'a Json>,
 }
 
-/// The result of a tool call, run by the agent or by the server.
+/// The result of a tool call, executed by the agent or by the API server.
 #[derive(Debug, Clone)]
 pub struct ToolCallResult<'a> {
-    /// Whether the tool failed, as the block or the server's own error says.
+    /// Whether the tool failed, according to `is_error` or to the error object of a server tool.
     pub is_error: bool,
-    /// What the model is given; of a server's result its text, or the result as it came.
-    /// None where the block has no content.
+    /// Content for the model; for a server tool the text of its result, or else its JSON. `None` if the block
+    /// has no content.
     pub content: Option<Content>,
-    /// A server's result as it came; `None` for `tool_result`.
+    /// The result of a server tool as JSON; `None` for `tool_result`.
     pub raw: Option<&'a Json>,
 }
 
@@ -53,54 +53,54 @@ open_enum! {
     /// # Ok::<(), serde_json::Error>(())
     /// ```
     pub enum Block by "type" {
-        /// Prose.
+        /// Text.
         "text" => Text(Text),
-        /// The model's reasoning.
+        /// The model's thinking.
         "thinking" => Thinking(Thinking),
-        /// Reasoning the server keeps to itself.
+        /// Thinking that only the API can decrypt.
         "redacted_thinking" => RedactedThinking(RedactedThinking),
-        /// A call of one of our tools.
+        /// A call of a tool that the agent executes.
         "tool_use" => ToolUse(ToolUse),
-        /// The answer to a call.
+        /// The result of a tool call.
         "tool_result" => ToolResult(ToolResult),
-        /// A picture.
+        /// An image.
         "image" => Image(Image),
         /// A document, such as a PDF.
         "document" => Document(Document),
-        /// A call of a tool that runs on the server.
+        /// A call of a tool that the API server executes.
         "server_tool_use" => ServerToolUse(ServerToolUse),
-        /// What the server's web search found.
+        /// The result of the server's web search.
         "web_search_tool_result" => WebSearchResult(WebSearchResult),
-        /// What the server's web fetch found.
+        /// The result of the server's web fetch.
         "web_fetch_tool_result" => WebFetchResult(WebFetchResult),
-        /// What the server's code run gave.
+        /// The result of the server's code execution.
         "code_execution_tool_result" => CodeExecutionResult(CodeResult),
-        /// What the server's shell gave.
+        /// The result of the server's shell.
         "bash_code_execution_tool_result" => BashCodeExecutionResult(ShellResult),
-        /// What the server's editor gave.
+        /// The result of the server's text editor.
         "text_editor_code_execution_tool_result" => TextEditorCodeExecutionResult(EditorResult),
-        /// What the server's search over tools found.
+        /// The result of the server's tool search.
         "tool_search_tool_result" => ToolSearchResult(ToolSearchResult),
-        /// A call that the server makes to an MCP server.
+        /// A call that the API server makes to an MCP server.
         "mcp_tool_use" => McpToolUse(McpToolUse),
-        /// The answer of that MCP server.
+        /// The result of a call to an MCP server.
         "mcp_tool_result" => McpToolResult(McpToolResult),
-        /// A tool named by a search over tools.
+        /// A tool that a tool search found.
         "tool_reference" => ToolReference(ToolReference),
-        /// A file the server keeps.
+        /// A file in the server's container.
         "container_upload" => ContainerUpload(ContainerUpload),
-        /// A search result handed to the model for citation.
+        /// A search result that the model can cite.
         "search_result" => SearchResult(SearchResult),
     }
 }
 
 impl Block {
-    /// A text block.
+    /// Makes a text block.
     pub fn new_text(text: impl Into<String>) -> Self {
         Self::Text(Box::new(Text { text: text.into(), ..Text::default() }))
     }
 
-    /// The answer to a tool call, as a block.
+    /// Makes a tool result block.
     pub fn new_tool_result(id: ToolUseId, content: ToolResultContent, is_error: bool) -> Self {
         Self::ToolResult(Box::new(ToolResult {
             tool_use_id: id,
@@ -110,7 +110,7 @@ impl Block {
         }))
     }
 
-    /// The words of a text block.
+    /// The text of a text block; `None` for other blocks.
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Text(block) => Some(&block.text),
@@ -118,7 +118,7 @@ impl Block {
         }
     }
 
-    /// The tool call, when the block is one.
+    /// The block as a tool call of the agent; `None` for other blocks.
     pub fn tool_use(&self) -> Option<&ToolUse> {
         match self {
             Self::ToolUse(block) => Some(block),
@@ -126,7 +126,7 @@ impl Block {
         }
     }
 
-    /// The tool result, when the block is one.
+    /// The block as a `tool_result`; `None` for other blocks.
     pub fn tool_result(&self) -> Option<&ToolResult> {
         match self {
             Self::ToolResult(block) => Some(block),
@@ -134,9 +134,8 @@ impl Block {
         }
     }
 
-    /// The tool call that the block makes, whether it is run by the agent
-    /// (`tool_use`), the API's server (`server_tool_use`) or an MCP server it asks
-    /// (`mcp_tool_use`).
+    /// The tool call in the block, executed by the agent (`tool_use`), by the API server (`server_tool_use`)
+    /// or by an MCP server (`mcp_tool_use`); `None` for other blocks.
     pub fn tool_call(&self) -> Option<ToolCall<'_>> {
         Some(match self {
             Self::ToolUse(call) => ToolCall { id: &call.id, name: &call.name, server: None, input: Some(&call.input) },
@@ -150,7 +149,8 @@ impl Block {
         })
     }
 
-    /// The result that the block gives a tool call, run by the agent or by the server.
+    /// The tool result in the block, of a tool of the agent or of the API server; `None` for other blocks.
+    /// Copies the content.
     pub fn tool_call_result(&self) -> Option<ToolCallResult<'_>> {
         macro_rules! server_result {
             ($result:expr) => {
@@ -179,7 +179,8 @@ impl Block {
         })
     }
 
-    /// The call that the block's result belongs to; cheaper than [`Self::tool_call_result`].
+    /// The id of the tool call that the block is the result of; `None` for other blocks. Cheaper than
+    /// [`Self::tool_call_result`].
     pub fn result_tool_use_id(&self) -> Option<&ToolUseId> {
         Some(match self {
             Self::ToolResult(result) => &result.tool_use_id,
@@ -194,8 +195,8 @@ impl Block {
         })
     }
 
-    /// Marks this block as the end of a cached prefix; false when such a block
-    /// cannot be one.
+    /// Marks this block as the end of a cached prefix. Returns `false` if the API does not allow that for
+    /// such a block.
     pub fn set_cache_control(&mut self, mark: Json) -> bool {
         let slot = match self {
             Self::Text(block) if !block.text.is_empty() => &mut block.cache_control,
@@ -209,7 +210,7 @@ impl Block {
         true
     }
 
-    /// Counts this block and those inside it that this build has no model for.
+    /// Counts the blocks of unknown type: this block and the blocks inside it.
     pub fn count_unknown_blocks(&self) -> usize {
         match self {
             Self::Unknown(_) => 1,
@@ -220,11 +221,11 @@ impl Block {
 }
 
 wire! {
-    /// Prose.
+    /// Text.
     pub struct Text ["type" = "text"] {
-        /// The words.
+        /// The text itself.
         text: req String,
-        /// Where the words come from.
+        /// Sources that the text cites.
         citations: opt Json,
         /// Marks the end of a cached prefix in a request.
         cache_control: opt Json,
@@ -232,33 +233,33 @@ wire! {
 }
 
 wire! {
-    /// The model's reasoning.
+    /// The model's thinking.
     pub struct Thinking ["type" = "thinking"] {
-        /// The reasoning; empty when only the signature is kept.
+        /// The thinking; empty if only the signature is kept.
         thinking: req String,
-        /// Proves to the server that the reasoning is its own.
+        /// Signature with which the API recognizes its own thinking.
         signature: opt String,
     }
 }
 
 wire! {
-    /// Reasoning the server keeps to itself.
+    /// Thinking that only the API can decrypt.
     pub struct RedactedThinking ["type" = "redacted_thinking"] {
-        /// The encrypted reasoning.
+        /// The encrypted thinking.
         data: opt String,
     }
 }
 
 wire! {
-    /// A call of one of our tools.
+    /// A call of a tool that the agent executes.
     pub struct ToolUse ["type" = "tool_use"] {
-        /// Joins the call to its result.
+        /// Id of the call; its result refers to it.
         id: req ToolUseId,
-        /// The tool.
+        /// Name of the tool.
         name: req String,
-        /// What the tool is called with.
+        /// Input of the tool, usually an object.
         input: req Json,
-        /// Who made the call, the model or a program it wrote.
+        /// Origin of the call: the model, or code that the model runs.
         caller: opt Json,
         /// Marks the end of a cached prefix in a request.
         cache_control: opt Json,
@@ -266,11 +267,11 @@ wire! {
 }
 
 wire! {
-    /// The answer to a tool call.
+    /// The result of a tool call.
     pub struct ToolResult ["type" = "tool_result"] {
         /// Id of the tool call.
         tool_use_id: req ToolUseId,
-        /// What the model is given.
+        /// Content for the model.
         content: opt ToolResultContent,
         /// Whether the tool failed.
         is_error: opt bool,
@@ -288,16 +289,16 @@ impl ToolResult {
         }
     }
 
-    /// The words of the answer, blocks joined by line breaks.
+    /// The text of the result, blocks joined by line breaks.
     pub fn text(&self) -> String {
         self.content.get().map(Content::to_text).unwrap_or_default()
     }
 }
 
 wire! {
-    /// A picture.
+    /// An image.
     pub struct Image ["type" = "image"] {
-        /// Where its bytes are.
+        /// The image's data or location.
         source: req MediaSource,
         /// Marks the end of a cached prefix in a request.
         cache_control: opt Json,
@@ -307,9 +308,9 @@ wire! {
 wire! {
     /// A document, such as a PDF.
     pub struct Document ["type" = "document"] {
-        /// Where its bytes are.
+        /// The document's data or location.
         source: req MediaSource,
-        /// Its title.
+        /// Title of the document.
         title: opt String,
         /// Marks the end of a cached prefix in a request.
         cache_control: opt Json,
@@ -317,46 +318,46 @@ wire! {
 }
 
 wire! {
-    /// Where the bytes of a picture or document are.
+    /// Data or location of an image or document.
     pub struct MediaSource {
-        /// `base64`, `url`, `text`, `file` …
+        /// Kind of source: `base64`, `url`, `text`, `file` …
         kind: req String = "type",
-        /// What kind of bytes.
+        /// Media type, such as `image/png`.
         media_type: opt String,
-        /// The bytes, or the text.
+        /// The data in base64, or the text.
         data: opt String,
-        /// The address.
+        /// URL of the data.
         url: opt String,
     }
 }
 
 wire! {
-    /// A call of a tool that runs on the server.
+    /// A call of a tool that the API server executes.
     pub struct ServerToolUse ["type" = "server_tool_use"] {
-        /// Joins the call to its result.
+        /// Id of the call; its result refers to it.
         id: req ToolUseId,
-        /// The tool.
+        /// Name of the tool.
         name: req String,
-        /// What the tool is called with.
+        /// Input of the tool.
         input: opt Json,
     }
 }
 
 wire! {
-    /// A call that the server makes to an MCP server.
+    /// A call that the API server makes to an MCP server.
     pub struct McpToolUse ["type" = "mcp_tool_use"] {
-        /// Joins the call to its result.
+        /// Id of the call; its result refers to it.
         id: req ToolUseId,
-        /// The tool.
+        /// Name of the tool.
         name: req String,
         /// Name of the MCP server.
         server_name: opt String,
-        /// What the tool is called with.
+        /// Input of the tool.
         input: opt Json,
     }
 }
 
-/// The results of server tools differ in nothing but their tag.
+/// Declares the result types of server tools, which differ only in their tag.
 macro_rules! server_results {
     ($( $(#[$meta:meta])* $name:ident = $tag:literal ),+ $(,)?) => { $(
         wire! {
@@ -364,7 +365,7 @@ macro_rules! server_results {
             pub struct $name ["type" = $tag] {
                 /// Id of the tool call.
                 tool_use_id: req ToolUseId,
-                /// What was found, or why not.
+                /// The result, or an error object.
                 content: opt Json,
                 /// Whether the tool failed.
                 is_error: opt bool,
@@ -374,24 +375,24 @@ macro_rules! server_results {
 }
 
 server_results! {
-    /// What the server's web search found.
+    /// The result of the server's web search.
     WebSearchResult = "web_search_tool_result",
-    /// What the server's web fetch found.
+    /// The result of the server's web fetch.
     WebFetchResult = "web_fetch_tool_result",
-    /// What the server's code run gave.
+    /// The result of the server's code execution.
     CodeResult = "code_execution_tool_result",
-    /// What the server's shell gave.
+    /// The result of the server's shell.
     ShellResult = "bash_code_execution_tool_result",
-    /// What the server's editor gave.
+    /// The result of the server's text editor.
     EditorResult = "text_editor_code_execution_tool_result",
-    /// What the server's search over tools found.
+    /// The result of the server's tool search.
     ToolSearchResult = "tool_search_tool_result",
-    /// The answer of an MCP server the server asked.
+    /// The result of a call to an MCP server.
     McpToolResult = "mcp_tool_result",
 }
 
 wire! {
-    /// A tool named by a search over tools.
+    /// A tool that a tool search found.
     pub struct ToolReference ["type" = "tool_reference"] {
         /// Name of the tool.
         tool_name: req String,
@@ -399,43 +400,42 @@ wire! {
 }
 
 wire! {
-    /// A file the server keeps.
+    /// A file in the server's container.
     pub struct ContainerUpload ["type" = "container_upload"] {
-        /// The file.
+        /// Id of the file.
         file_id: req String,
     }
 }
 
 wire! {
-    /// A search result handed to the model for citation.
+    /// A search result that the model can cite.
     pub struct SearchResult ["type" = "search_result"] {
-        /// Where it is from.
+        /// URL or name of the source.
         source: opt String,
-        /// Its title.
+        /// Title of the source.
         title: opt String,
         /// Text of the result.
         content: opt Json,
     }
 }
 
-/// Message content: a string or a list of blocks, remembered which. Some programs put
-/// any other JSON value there, mostly into tool results; it is kept as it is.
+/// Message content: a string or a list of blocks; which of the two is kept. Some programs write other JSON
+/// values, mostly in tool results; they are kept too.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     /// Plain text.
     Text(String),
-    /// Blocks.
+    /// A list of blocks.
     Blocks(Vec<Block>),
     /// An object, a number or a boolean.
     Other(Json),
 }
 
-/// The content of a tool result has the same two forms.
+/// The content of a tool result; it has the same forms.
 pub type ToolResultContent = Content;
 
 impl Content {
-    /// The content as blocks; a string is one text block, and so is the JSON text of
-    /// any other value.
+    /// The content as blocks. A string becomes one text block, and so does the JSON text of any other value.
     pub fn into_blocks(self) -> Vec<Block> {
         match self {
             Self::Text(text) => vec![Block::new_text(text)],
@@ -452,7 +452,7 @@ impl Content {
         }
     }
 
-    /// All prose, blocks joined by line breaks; JSON text of any other value.
+    /// The text of all text blocks, joined by line breaks; the JSON text of any other value.
     pub fn to_text(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
@@ -461,7 +461,7 @@ impl Content {
         }
     }
 
-    /// Whether there is nothing in it.
+    /// Whether the content is an empty string or list.
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Text(text) => text.is_empty(),
@@ -507,7 +507,7 @@ impl<'de> Deserialize<'de> for Content {
                 Ok(Content::Text(text.to_owned()))
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Content, A::Error> {
-                // The values keep their bytes, so that numbers come back as they went in.
+                // The values keep their bytes, so that numbers are written as they were read.
                 let mut fields = Extra::default();
                 while let Some(key) = map.next_key::<Str<'de>>()? {
                     fields.push(&key, map.next_value()?);

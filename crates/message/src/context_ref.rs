@@ -1,6 +1,6 @@
 //! Context references: what a user attached to a message, as text and as structure.
 //!
-//! In text they are a Markdown quote block at the very start of the message:
+//! As text they are a Markdown quote block at the very start of the message:
 //!
 //! ```text
 //! > **上下文资料**
@@ -11,11 +11,10 @@
 //! what the user typed
 //! ```
 //!
-//! [`split_block`] takes the block off, [`write_block`] writes it, [`prepend_block`] puts it before a
-//! message. Reading is exact: a line
-//! is one of the nine kinds only if writing that kind gives the same line, and
-//! otherwise [`ContextKind::Other`], so header and references always write the block
-//! they were read from. The serde form is that of the `contexts` field.
+//! [`split_block`] reads the block and [`write_block`] writes it; [`prepend_block`] inserts it into a
+//! message. Reading is exact: a line is one of the nine kinds only if writing that kind gives the same line,
+//! and [`ContextKind::Other`] otherwise. So writing the header and references that were read gives the same
+//! block. The serde form is that of the `contexts` field.
 
 use std::ops::Not;
 
@@ -33,13 +32,13 @@ const BULLET: &str = "> - ";
 
 /// One reference: a line of the block, or an element of the `contexts` field.
 ///
-/// Read from the field, an unknown type is [`ContextKind::Other`] with its name, and
-/// `extra` is the whole object; a known type with a bad body is an error.
+/// In the `contexts` field, an unknown type is read as [`ContextKind::Other`] with its name, and `extra` is
+/// the complete object; a known type with an invalid body is an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextRef {
-    /// What it is to, and what its line shows.
+    /// The referenced thing, with the fields that the block's line shows.
     pub kind: ContextKind,
-    /// The fields that no line shows, such as `fullPath`, in order.
+    /// Fields that the line does not show, such as `fullPath`, in order.
     pub extra: Map<String, Value>,
 }
 
@@ -59,72 +58,71 @@ impl From<ContextKind> for ContextRef {
     }
 }
 
-/// What a reference is to, with what its line shows.
+/// The referenced thing, with the fields that the block's line shows.
 ///
-/// The block has no escape, so line breaks in a field are written as spaces, a
-/// space in a URL as `%20`, and the two marks that would end a symbol's name or
-/// type early (`` ` ( `` and `) - `) as `' (` and `)-`. The serde form is that of
-/// the shown fields alone; [`ContextRef`] keeps the others too.
+/// The block has no escapes: line breaks in a field are written as spaces, a space in a URL as `%20`, and the
+/// two character sequences that would end a symbol's name or type early (`` ` ( `` and `) - `) as `' (` and
+/// `)-`. The serde form has only the shown fields; [`ContextRef`] also keeps the others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type")]
 pub enum ContextKind {
     /// A file.
     #[serde(rename = "FileReference")]
     File {
-        /// Its path as shown.
+        /// Path as shown to the user.
         path: String,
     },
     /// A web page.
     #[serde(rename = "WebReference")]
     Web {
-        /// Its address.
+        /// URL of the page.
         url: String,
-        /// Its title, if known.
+        /// Title of the page, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         title: Option<String>,
     },
     /// A folder.
     #[serde(rename = "FolderReference", rename_all = "camelCase")]
     Folder {
-        /// Its path as shown.
+        /// Path as shown to the user.
         path: String,
-        /// How many files it holds.
+        /// Number of files in the folder.
         file_count: u64,
     },
     /// A symbol in source code.
     #[serde(rename = "SymbolReference", rename_all = "camelCase")]
     Symbol {
-        /// Its name, such as `Name.method()`.
+        /// Name of the symbol, such as `Name.method()`.
         name: String,
-        /// Its kind, such as `FUNCTION`.
+        /// Kind of symbol, such as `FUNCTION`.
         symbol_type: String,
-        /// The file it is in.
+        /// File that defines the symbol.
         file: String,
-        /// The line it is on.
+        /// Line number in the file.
         line: u64,
     },
     /// Output of a terminal.
     #[serde(rename = "TerminalReference", rename_all = "camelCase")]
     Terminal {
-        /// How many lines.
+        /// Number of lines.
         lines: u64,
-        /// Whether it is an error's.
+        /// Whether it is error output.
         #[serde(default, skip_serializing_if = "Not::not")]
         is_error: bool,
     },
-    /// A report of problems.
+    /// Problems reported by the editor.
     #[serde(rename = "ProblemsReference")]
     Problems {
-        /// How many problems.
+        /// Number of problems.
         count: u64,
-        /// How bad they are, such as `ERROR`.
+        /// Severity, such as `ERROR`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         severity: Option<String>,
     },
-    /// Something from Git.
+    /// Output of git.
     #[serde(rename = "GitReference", rename_all = "camelCase")]
     Git {
-        /// What, such as `DIFF`.
+        /// Kind of output, such as `DIFF`.
         git_type: String,
     },
     /// The text selected in the editor.
@@ -133,21 +131,21 @@ pub enum ContextKind {
     /// The whole workspace.
     #[serde(rename = "WorkspaceReference")]
     Workspace,
-    /// A line of none of these kinds.
+    /// A line of another form.
     #[serde(rename = "OtherReference")]
     Other {
-        /// Its text after the bullet.
+        /// The text after the bullet.
         text: String,
     },
 }
 
-/// Whether a quoted empty line follows the block's title.
+/// Form of the block's first lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum BlockHeader {
-    /// It does, as in what we write.
+    /// A quoted empty line follows the title. [`write_block`] uses this form.
     #[default]
     Spaced,
-    /// It does not.
+    /// The first reference follows the title.
     Tight,
 }
 
@@ -156,9 +154,9 @@ pub enum BlockHeader {
 pub struct SplitText<'a> {
     /// The references, one for each line; at least one.
     pub contexts: Vec<ContextRef>,
-    /// The form of the block's head.
+    /// Form of the block's first lines.
     pub header: BlockHeader,
-    /// The block's exact text, with the blank line that ends it.
+    /// Exact text of the block, with the blank line that ends it.
     pub block: &'a str,
     /// The message after the block.
     pub rest: &'a str,
@@ -191,12 +189,12 @@ pub fn split_block(text: &str) -> Option<SplitText<'_>> {
     Some(SplitText { contexts, header, block: &text[..text.len() - rest.len()], rest })
 }
 
-/// Writes the block of some references; nothing for none.
+/// Writes the block of references; returns an empty text if there are none.
 pub fn write_block(contexts: &[ContextRef]) -> String {
     write_block_with_header(BlockHeader::Spaced, contexts)
 }
 
-/// Writes the block of some references under the given form of head.
+/// Writes the block of references with the given form of its first lines.
 pub fn write_block_with_header(header: BlockHeader, contexts: &[ContextRef]) -> String {
     if contexts.is_empty() {
         return String::new();
@@ -212,9 +210,8 @@ pub fn write_block_with_header(header: BlockHeader, contexts: &[ContextRef]) -> 
     block
 }
 
-/// Writes the block of some references before the first text of a message's content, or as a
-/// text of its own before blocks without any. Content whose first text begins with a block
-/// keeps it as it is.
+/// Inserts the block of references before the first text of a message's content, or as a text block before
+/// other blocks. If the first text already begins with a block, the content is not changed.
 pub fn prepend_block(content: &mut Content, contexts: &[ContextRef]) {
     if contexts.is_empty() {
         return;
@@ -241,7 +238,7 @@ pub fn prepend_block(content: &mut Content, contexts: &[ContextRef]) {
 }
 
 impl ContextKind {
-    /// Returns the kind as it is read back from its line.
+    /// Returns the kind as it would be read from its line.
     pub fn as_displayed(&self) -> Self {
         Self::from_bullet(&self.to_bullet())
     }
@@ -252,7 +249,7 @@ impl ContextKind {
             .unwrap_or_else(|| Self::Other { text: bullet.to_owned() })
     }
 
-    /// Writes what follows the bullet: one line, never empty.
+    /// Returns the text after the bullet: one line, never empty.
     fn to_bullet(&self) -> String {
         match self {
             Self::File { path } => format!("📄 `{}`", to_one_line(path)),
@@ -280,7 +277,7 @@ impl ContextKind {
             Self::Selection => "✏️ 当前选择内容".to_owned(),
             Self::Workspace => "🏠 当前工作区".to_owned(),
             Self::Other { text } if text.is_empty() => "?".to_owned(),
-            // Other line breaks than `\n` may stand in a line that was read.
+            // A line that was read may contain other line breaks than `\n`.
             Self::Other { text } => text.replace('\n', " "),
         }
     }
@@ -311,13 +308,13 @@ impl<'de> Deserialize<'de> for ContextRef {
         let named = |error: serde_json::Error| de::Error::custom(format!("{name}: {error}"));
         let kind = ContextKind::deserialize(&Value::Object(extra.clone())).map_err(named)?;
         let known = to_object(&kind).map_err(named)?;
-        // A null or a default stays among the extras, so that it is written again.
+        // A null or a default value stays in the extra fields, so that it is written again.
         extra.retain(|name, _| !known.contains_key(name));
         Ok(Self { kind, extra })
     }
 }
 
-/// The types that [`ContextKind`] has a kind for.
+/// The types that have a variant in [`ContextKind`].
 const KNOWN_TYPES: [&str; 10] = [
     "FileReference",
     "WebReference",
@@ -338,7 +335,8 @@ fn to_object(kind: &ContextKind) -> Result<Map<String, Value>, serde_json::Error
     }
 }
 
-/// Reads the kind of a line loosely; the caller checks that it writes back the same.
+/// Parses the text after a bullet without strict checks; the caller checks that writing the result gives the
+/// same text.
 fn parse_bullet(bullet: &str) -> Option<ContextKind> {
     let (icon, text) = bullet.split_once(' ')?;
     Some(match icon {
@@ -385,7 +383,7 @@ fn strip_delimiters<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str
     text.strip_prefix(start)?.strip_suffix(end)
 }
 
-/// Replaces what some reader of the block may take for the end of its line.
+/// Replaces characters that a reader of the block could treat as the end of a line.
 fn to_one_line(text: &str) -> String {
     text.replace(['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'], " ")
 }

@@ -18,65 +18,65 @@ pub use permission::PermissionUpdate;
 pub use request::RequestBody;
 
 wire! {
-    /// One side asks the other.
+    /// A control request of either side.
     pub struct ControlRequest ["type" = "control_request"] {
-        /// Joins question and answer; opaque.
+        /// Id of the request; its response has the same.
         request_id: req String,
-        /// The question.
+        /// The request itself.
         request: req RequestBody,
     }
 }
 
 wire! {
-    /// The answer to a control request.
+    /// The response to a control request.
     pub struct ControlResponse ["type" = "control_response"] {
-        /// The answer.
+        /// The response itself.
         response: req ResponseBody,
     }
 }
 
 wire! {
-    /// Withdraws a control request that is not answered yet.
+    /// Withdraws a control request that has no response yet.
     pub struct ControlCancelRequest ["type" = "control_cancel_request"] {
-        /// The request.
+        /// Id of the request.
         request_id: req String,
     }
 }
 
 open_enum! {
-    /// How a control request was answered.
+    /// Success or error of a control request.
     pub enum ResponseBody by "subtype" {
-        /// Done.
+        /// The request succeeded.
         "success" => Success(ControlSuccessResponse),
-        /// Not done.
+        /// The request failed.
         "error" => Error(ControlErrorResponse),
     }
 }
 
 wire! {
-    /// The request was carried out.
+    /// A successful response.
     pub struct ControlSuccessResponse ["subtype" = "success"] {
-        /// The request.
+        /// Id of the request.
         request_id: req String,
-        /// What it gave; its form depends on the request.
+        /// Content of the response; its type depends on the request.
         response: opt Json,
     }
 }
 
 wire! {
-    /// The request was not carried out.
+    /// An error response.
     pub struct ControlErrorResponse ["subtype" = "error"] {
-        /// The request.
+        /// Id of the request.
         request_id: req String,
-        /// Why, in words.
+        /// Error message.
         error: req String,
-        /// Why, in one word.
+        /// Error code.
         error_code: opt String,
     }
 }
 
 impl ResponseBody {
-    /// The request this answers.
+    /// The id of the request that this is the response to; `None` if it has none.
     pub fn request_id(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Success(body) => Some(Cow::Borrowed(&body.request_id)),
@@ -90,13 +90,13 @@ impl ResponseBody {
 }
 
 impl ControlRequest {
-    /// A request with the given id.
+    /// Makes a request with the given id.
     pub fn new(request_id: impl Into<String>, request: RequestBody) -> Self {
         Self { request_id: request_id.into(), request, ..Self::default() }
     }
 
-    /// A request whose body cannot be read, so that it can be answered all the same;
-    /// `None` if it has no id.
+    /// Makes a request from a line whose body cannot be read, so that it can get an error response; `None` if
+    /// it has no id.
     pub fn from_unreadable(line: &str) -> Option<Self> {
         let request_id = crate::text::find_string_field(line, "request_id").ok().flatten()?.to_string();
         Some(Self { request_id, ..Self::default() })
@@ -104,7 +104,7 @@ impl ControlRequest {
 }
 
 impl ControlResponse {
-    /// The request was carried out and gave `response`.
+    /// Makes a successful response.
     pub fn success(request_id: impl Into<String>, response: Option<Json>) -> Self {
         let body = ControlSuccessResponse {
             request_id: request_id.into(),
@@ -114,12 +114,12 @@ impl ControlResponse {
         Self { response: ResponseBody::Success(Box::new(body)), ..Self::default() }
     }
 
-    /// The request was not carried out.
+    /// Makes an error response.
     pub fn error(request_id: impl Into<String>, error: impl Into<String>) -> Self {
         Self::from_failure(request_id.into(), error.into(), Maybe::Absent)
     }
 
-    /// The answer to a request this build does not know.
+    /// Makes the error response to a request that this version does not know.
     pub fn unsupported(request: &ControlRequest) -> Self {
         let error = format!("unsupported control request: {}", request.request.tag());
         Self::from_failure(request.request_id.clone(), error, Maybe::Value("unsupported_request".to_owned()))
@@ -142,31 +142,31 @@ impl ControlResponse {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum HostDecision {
-    /// The tool may run.
+    /// The tool call is allowed.
     Allow(Allow),
-    /// The tool may not run.
+    /// The tool call is denied.
     Deny(Deny),
-    /// The answer cannot be understood, so the tool may not run.
+    /// The response is invalid, so the tool call is denied.
     Invalid {
-        /// What is wrong with the answer.
+        /// What is wrong with the response.
         reason: String,
     },
 }
 
 wire! {
-    /// The tool may run.
+    /// The tool call is allowed.
     pub struct Allow ["behavior" = "allow"] {
-        /// The input to run it with; none means the model's own.
+        /// New input for the tool call; absent means the model's own.
         updated_input: opt Json = "updatedInput",
-        /// Rules to keep.
+        /// Rule changes to apply.
         updated_permissions: opt Json = "updatedPermissions",
     }
 }
 
 wire! {
-    /// The tool may not run.
+    /// The tool call is denied.
     pub struct Deny ["behavior" = "deny"] {
-        /// Text that the model is given.
+        /// Text for the model.
         message: opt String,
         /// Whether the turn ends too.
         interrupt: opt bool,
@@ -174,7 +174,7 @@ wire! {
 }
 
 impl HostDecision {
-    /// Reads an answer; whatever is not clearly an allowance is a refusal.
+    /// Reads a response. Anything that is not clearly an approval is a denial.
     pub fn from_json(answer: &Json) -> Self {
         let behavior = crate::text::find_string_field(answer.text(), "behavior").ok().flatten();
         let read = match behavior.as_deref() {

@@ -1,6 +1,5 @@
-//! How newer session files name a message of an API call: by a hash of its
-//! canonical form. Rebuilding a message from the entries and finding its hash in
-//! the log proves the rebuild right.
+//! The hash by which newer session files identify a message of an API call. If a message rebuilt from the
+//! entries has a hash of the log, the rebuilt message equals the one that was sent.
 
 use std::fmt::Write as _;
 
@@ -9,8 +8,8 @@ use sha2::{Digest, Sha256};
 
 use crate::Message;
 
-/// The hash of a message: SHA-256 over compact JSON with sorted keys, without
-/// `cache_control`, a string `content` read as one text block.
+/// The hash of a message: SHA-256 of compact JSON with sorted keys, without `cache_control`, and with a
+/// string `content` as one text block.
 ///
 /// ```
 /// use quipu_message::hash::message_hash;

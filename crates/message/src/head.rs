@@ -1,4 +1,4 @@
-//! The first reading tier: which line is this? For the index and the chain.
+//! The first reading tier: type and ids of a line. For the index and for building parent chains.
 
 use serde_json::value::RawValue;
 
@@ -6,9 +6,9 @@ use crate::text::{Str, TimeStr};
 use crate::view::borrowed;
 
 borrowed! {
-    /// Type and ids of a line; everything else is passed over unread.
+    /// Type and ids of a line; everything else is skipped.
     ///
-    /// Read it from [`mend`](crate::line::replace_lone_surrogates)ed text.
+    /// The text must have passed [`replace_lone_surrogates`](crate::line::replace_lone_surrogates).
     ///
     /// ```
     /// use quipu_message::Head;
@@ -17,23 +17,23 @@ borrowed! {
     /// # Ok::<(), serde_json::Error>(())
     /// ```
     pub struct Head<'a> {
-        /// The type.
+        /// Type of the line.
         kind: Str<'a> = "type",
-        /// The subtype.
+        /// Subtype of the line.
         subtype: Str<'a>,
-        /// The line's id.
+        /// UUID of the line.
         uuid: Str<'a>,
-        /// The line before it.
+        /// UUID of the parent entry.
         parent_uuid: Str<'a> = "parentUuid",
-        /// The session.
+        /// Id of the session.
         session_id: Str<'a> = "sessionId" | "session_id",
-        /// When.
+        /// Time of writing.
         timestamp: TimeStr<'a>,
-        /// Whether a subagent said it.
+        /// Whether the line belongs to a subagent's conversation.
         is_sidechain: bool = "isSidechain",
-        /// The prompt that the line belongs to.
+        /// Id of the prompt that the line belongs to.
         prompt_id: Str<'a> = "promptId",
-        /// The message, unread.
+        /// The message, not parsed.
         message: &'a RawValue,
     }
 }
@@ -44,15 +44,13 @@ impl<'a> Head<'a> {
         serde_json::from_str(text)
     }
 
-    /// Whether later lines may hang on this one: what is said and told, not the
-    /// progress of tools.
+    /// Whether the line can be the parent of later lines. Progress and bookkeeping lines cannot.
     pub fn is_chain_entry(&self) -> bool {
         self.uuid.is_some() && matches!(self.kind.as_deref(), Some("user" | "assistant" | "system" | "attachment"))
     }
 
-    /// Whether the line changes what the chain says without being part of it: lines
-    /// withdrawn, contents replaced, what came before summed up. A program that copies the
-    /// conversation needs it too.
+    /// Whether the line changes entries of the chain without being part of it: it withdraws lines, replaces
+    /// content, or is a summary. A program that copies a conversation must copy it too.
     pub fn is_chain_amendment(&self) -> bool {
         matches!(self.kind.as_deref(), Some("tombstone" | "content-replacement" | "summary"))
     }

@@ -1,5 +1,5 @@
-//! Hooks: what a program of the user's or a callback of the host is given when
-//! something happens, and what it may answer.
+//! Hooks: programs of the user or callbacks of the host that run at certain events, with their inputs and
+//! outputs.
 //!
 //! ```text
 //!   agent ── HookInput ──▶ one struct per event, a HookEvent    hook/event.rs
@@ -45,53 +45,53 @@ pub use values::{
 };
 
 embedded_fields! {
-    /// What any hook may answer.
+    /// Output fields that hooks of every event may set.
     pub struct HookCommonOutput {
         /// `false` ends the turn.
         should_continue: bool = "continue",
-        /// Why.
+        /// Reason for ending the turn, shown to the user.
         stop_reason: String = "stopReason",
-        /// What the hook printed is not shown.
+        /// Whether the hook's stdout is hidden from the user.
         suppress_output: bool = "suppressOutput",
         /// `approve` or `block`.
         decision: HookDecision,
-        /// Why.
+        /// Reason for the decision.
         reason: String,
         /// Message for the user.
         system_message: String = "systemMessage",
-        /// A notice or title for the user's terminal, as an escape sequence.
+        /// Escape sequence for the user's terminal, such as a notification or a title.
         terminal_sequence: String = "terminalSequence",
-        /// `true`: the hook goes on by itself and the agent does not wait for it.
+        /// `true` if the hook continues in the background and the agent does not wait for it.
         is_async: bool = "async",
-        /// For how many milliseconds it may.
+        /// Time limit of such a hook, in milliseconds.
         async_timeout: Number = "asyncTimeout",
     }
 }
 
 wire! {
-    /// What a hook answers, read by one who knows no event; `{}` is nothing.
+    /// The output of a hook of any event; `{}` changes nothing.
     pub struct AnyHookOutput with common: HookCommonOutput {
-        /// What only one event's hooks may answer.
+        /// The fields that only hooks of one event may set.
         specific: opt AnyHookSpecific = "hookSpecificOutput",
     }
 }
 
 wire! {
-    /// What changes the course of a turn, of all that hooks of some event may answer.
+    /// Those of the event-specific output fields that can change a turn, for all events together.
     pub struct AnyHookSpecific {
-        /// The event.
+        /// Name of the event.
         hook_event_name: opt String = "hookEventName",
-        /// Whether the tool may run; an unknown value is no decision.
+        /// Decision on the tool call; an unknown value decides nothing.
         permission_decision: opt PermissionDecision = "permissionDecision",
-        /// Why.
+        /// Reason for the decision.
         permission_decision_reason: opt String = "permissionDecisionReason",
-        /// The input to run the tool with.
+        /// New input for the tool call.
         updated_input: opt Json = "updatedInput",
-        /// The output to show the model.
+        /// New output of the tool for the model.
         updated_tool_output: opt Json = "updatedToolOutput",
         /// Text added to the conversation for the model.
         additional_context: opt String = "additionalContext",
-        /// The answer of a `PermissionRequest` hook.
+        /// Decision of a `PermissionRequest` hook.
         decision: opt Json,
     }
 }

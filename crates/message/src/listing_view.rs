@@ -1,10 +1,10 @@
-//! What a line says of its session, for lists of sessions: titles, tags, places.
+//! The fields of a line that a list of sessions needs: titles, tags, folders.
 
 use crate::text::{Str, TimeStr};
 use crate::view::borrowed;
 
 borrowed! {
-    /// The fields by which sessions are listed; message content is skipped.
+    /// The fields of a line that a list of sessions needs; message content is skipped.
     ///
     /// The text must have passed [`replace_lone_surrogates`](crate::line::replace_lone_surrogates).
     ///
@@ -15,29 +15,29 @@ borrowed! {
     /// # Ok::<(), serde_json::Error>(())
     /// ```
     pub struct ListingView<'a> {
-        /// The type.
+        /// Type of the line.
         kind: Str<'a> = "type",
-        /// The line's id.
+        /// UUID of the line.
         uuid: Str<'a>,
-        /// When.
+        /// Time of writing.
         timestamp: TimeStr<'a>,
-        /// The working directory.
+        /// Working directory.
         cwd: Str<'a>,
-        /// The git branch.
+        /// Git branch of the working directory.
         git_branch: Str<'a> = "gitBranch",
-        /// Whether a subagent said it.
+        /// Whether the line belongs to a subagent's conversation.
         is_sidechain: bool = "isSidechain",
-        /// Whether a `summary` line sums up what was compacted.
+        /// Whether the line is the summary of a compaction.
         is_compact_summary: bool = "isCompactSummary",
-        /// A title the user gave.
+        /// Title from the user.
         custom_title: Str<'a> = "customTitle",
-        /// A title the model made up.
+        /// Title from the model.
         ai_title: Str<'a> = "aiTitle",
-        /// The last prompt.
+        /// The last prompt, on `last-prompt` lines.
         last_prompt: Str<'a> = "lastPrompt",
-        /// Words of a `summary` line.
+        /// Text of a `summary` line.
         summary: Str<'a>,
-        /// A label the user gave.
+        /// Tag from the user.
         tag: Str<'a>,
     }
 }

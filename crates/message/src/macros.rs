@@ -1,5 +1,4 @@
-//! The two shapes every wire type takes: a struct that keeps what it does not
-//! know, and an enum open for tags it has never seen.
+//! The two forms of wire types: a struct that keeps unknown fields, and an enum that accepts unknown tags.
 
 use std::cell::Cell;
 
@@ -24,10 +23,10 @@ macro_rules! wire {
         pub struct $name {
             $( $(#[$fmeta])* pub $field: $crate::macros::field_kind!(type $need $ty), )*
             $(
-                /// Fields shared with other types, embedded here.
+                /// Fields shared with other types.
                 pub $part: $part_ty,
             )?
-            /// Fields this build has no name for.
+            /// Fields that this version does not know.
             pub extra: $crate::Extra,
         }
 
@@ -106,7 +105,7 @@ macro_rules! key {
     };
 }
 
-/// The three places where required and optional fields differ.
+/// The places in which required and optional fields differ.
 macro_rules! field_kind {
     (type req $ty:ty) => { $ty };
     (type opt $ty:ty) => { $crate::Maybe<$ty> };
@@ -135,12 +134,12 @@ macro_rules! embedded_fields {
         #[derive(Debug, Clone, PartialEq, Default)]
         pub struct $name {
             $( $(#[$fmeta])* pub $field: $crate::Maybe<$ty>, )*
-            /// Which spelling the two-name fields use.
+            /// Which of two keys each field had.
             pub spelling: $crate::Spelling,
         }
 
         impl $name {
-            /// Takes the value of `key` when it is one of ours.
+            /// Reads the value if `key` is one of these fields; returns `false` otherwise.
             pub(crate) fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
                 #[allow(non_camel_case_types, dead_code)]
                 enum FieldIndex { $($field),* }
@@ -176,8 +175,8 @@ macro_rules! embedded_fields {
     };
 }
 
-/// How a field of a [`embedded_fields!`] is read and written; `or number` fields take a number as
-/// well, keep its digits as text, and write a number again.
+/// How a field of [`embedded_fields!`] is read and written. `or number` fields also accept a number, keep its
+/// digits as text, and write a number again.
 macro_rules! embedded_field {
     (read $self:ident $map:ident ($key:expr) $ty:ident) => {
         $crate::macros::name_field_in_error($key, $map.next_value())?
@@ -195,7 +194,7 @@ macro_rules! embedded_field {
         $map.serialize_entry($name, $value)?
     };
     (emit $self:ident $map:ident $name:ident ($value:expr) $number:ident) => {
-        // Set for every field of an envelope made for the stream, whose times are no numbers.
+        // The bit is also set in envelopes made for the stream, whose times are text.
         let digits = $value.text().filter(|_| $self.spelling.is_set($crate::Spelling::NUMBER_BIT));
         match digits.and_then(|text| text.parse::<serde_json::Number>().ok()) {
             Some(number) => $map.serialize_entry($name, &number)?,
@@ -204,9 +203,9 @@ macro_rules! embedded_field {
     };
 }
 
-/// Declares an enum over a tag: known tags carry their struct, any other tag is
-/// kept whole as `Unknown`, and a known tag with a bad body is an error that
-/// names the tag. What nests too deep is kept whole as well.
+/// Declares an enum over a tag: known tags have a struct, any other tag is kept whole as `Unknown`, and a
+/// known tag with an invalid body is an error that names the tag. Values that nest too deeply are kept whole
+/// too.
 macro_rules! open_enum {
     (
         $(#[$meta:meta])*
@@ -219,7 +218,7 @@ macro_rules! open_enum {
         #[non_exhaustive]
         pub enum $name {
             $( $(#[$vmeta])* $variant(Box<$ty>), )+
-            /// A tag this build has no model for, kept whole.
+            /// A tag that this version does not know, kept whole.
             Unknown($crate::Unknown),
         }
 
@@ -230,7 +229,7 @@ macro_rules! open_enum {
         }
 
         impl $name {
-            /// Every tag this build has a model for.
+            /// Every tag that this version knows.
             pub const TAGS: &'static [&'static str] = &[$($tag),+];
 
             /// The tag on the wire, known or not.
@@ -241,12 +240,12 @@ macro_rules! open_enum {
                 }
             }
 
-            /// Whether this build has a model for the tag.
+            /// Whether this version knows the tag.
             pub fn is_known(&self) -> bool {
                 !matches!(self, Self::Unknown(_))
             }
 
-            /// Reads an object whose tag has been found.
+            /// Reads an object with the given tag.
             pub(crate) fn from_tag(tag: Option<&str>, object: &str) -> serde_json::Result<Self> {
                 // An object without the tag reads as the variant of the empty tag, if there is one.
                 let level = $crate::macros::NestingGuard::enter();
@@ -261,7 +260,7 @@ macro_rules! open_enum {
             fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
                 use serde::de::Error as _;
                 let raw = <&serde_json::value::RawValue>::deserialize(d)?;
-                // A value that is no object has no tag.
+                // A value that is not an object has no tag.
                 let tag = match raw.get().starts_with('{') {
                     true => $crate::text::find_string_field(raw.get(), $key).map_err(D::Error::custom)?,
                     false => return Ok(Self::Unknown($crate::Unknown::new(None, raw))),
@@ -282,7 +281,7 @@ macro_rules! open_enum {
     };
 }
 
-/// Declares an enum of strings, open for words it has never seen.
+/// Declares an enum of strings that accepts unknown strings.
 macro_rules! open_str_enum {
     (
         $(#[$meta:meta])*
@@ -293,12 +292,12 @@ macro_rules! open_str_enum {
         #[non_exhaustive]
         pub enum $name {
             $( $(#[$vmeta])* $variant, )+
-            /// A string this build does not know, kept as it is.
+            /// A string that this version does not know, kept as it is.
             Other(Box<str>),
         }
 
         impl $name {
-            /// Every string this build knows.
+            /// Every string that this version knows.
             pub const KNOWN: &'static [&'static str] = &[$($word),+];
 
             /// The string on the wire.
@@ -369,7 +368,7 @@ macro_rules! open_str_enum {
     };
 }
 
-/// Declares ids as text: nothing promises that foreign ids are UUIDs.
+/// Declares id types. They hold text, because ids of other programs need not be UUIDs.
 macro_rules! ids {
     ($( $(#[$meta:meta])* $name:ident ),+ $(,)?) => { $(
         $(#[$meta])*
@@ -441,24 +440,24 @@ macro_rules! ids {
 
 pub(crate) use {embedded_field, embedded_fields, field_kind, ids, key, open_enum, open_str_enum, wire};
 
-/// Says in which field a value was bad.
+/// Adds the name of the field to an error.
 pub(crate) fn name_field_in_error<T, E: serde::de::Error>(key: &str, read: Result<T, E>) -> Result<T, E> {
     read.map_err(|e| E::custom(format_args!("{key}: {e}")))
 }
 
-/// How many open types may be read inside each other. Real lines need five.
+/// How many open enums may be nested. Real lines need five.
 const MAX_NESTING: usize = 16;
 
 thread_local! {
     static NESTING_DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
-/// One open type being read inside others. Each is read by a parser of its own,
-/// so the parser's limit on nesting does not see them all.
+/// Counts nested open enums. Each is read by a parser of its own, so the parser's own limit on nesting does
+/// not count them all.
 pub(crate) struct NestingGuard(());
 
 impl NestingGuard {
-    /// One level deeper; `None` if that is too deep.
+    /// Enters one more level; `None` if that is too deep.
     pub(crate) fn enter() -> Option<Self> {
         let depth = NESTING_DEPTH.get();
         (depth < MAX_NESTING).then(|| {

@@ -1,8 +1,7 @@
-//! The one parser of server-sent events in the tree: bytes in, events out.
+//! The one parser of server-sent events: bytes in, events out.
 //!
-//! It follows the event-stream rules of the WHATWG HTML standard, takes the
-//! bytes in whatever pieces the network gives, and gives the same events for
-//! every way of cutting them. It knows nothing of what the data means.
+//! It follows the event-stream rules of the WHATWG HTML standard. However the bytes are split into parts, the
+//! events are the same. The data of events is not interpreted.
 //!
 //! ```
 //! use quipu_message::sse::Parser;
@@ -22,7 +21,7 @@ use std::mem;
 #[cfg(test)]
 mod tests;
 
-/// The most bytes one event may hold unless [`Parser::with_limit`] says otherwise.
+/// The default limit on the bytes of one event; see [`Parser::with_limit`].
 pub const DEFAULT_MAX_EVENT_BYTES: usize = 64 << 20;
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
@@ -30,11 +29,11 @@ const BOM: &[u8] = b"\xEF\xBB\xBF";
 /// One dispatched event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Event {
-    /// The `event` field; absent when the stream gave none or an empty one.
+    /// The `event` field; `None` if there is none or it is empty.
     pub event: Option<String>,
     /// The `data` lines, joined by `\n`.
     pub data: String,
-    /// The last `id` of the stream so far; absent when none, or reset by an empty one.
+    /// The last `id` of the stream so far; `None` if there was none or the last one is empty.
     pub id: Option<String>,
     /// Whether bytes that are not UTF-8 were replaced by U+FFFD in this event.
     pub lossy: bool,
@@ -47,7 +46,7 @@ impl Event {
     }
 }
 
-/// An event that outgrew the parser's limit; it was skipped up to its blank line.
+/// An event that was over the parser's limit and was skipped up to its blank line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventTooLarge {
     /// The limit in bytes.
@@ -62,7 +61,7 @@ impl fmt::Display for EventTooLarge {
 
 impl std::error::Error for EventTooLarge {}
 
-/// What was left when the stream ended inside an event. It was never dispatched.
+/// The rest of a stream that ended inside an event. It was never dispatched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IncompleteEvent {
     /// The `event` field, if its line had arrived.
@@ -83,7 +82,7 @@ impl fmt::Display for IncompleteEvent {
 
 impl std::error::Error for IncompleteEvent {}
 
-/// A push parser of one event stream.
+/// A parser of one event stream, which takes its bytes in parts.
 #[derive(Debug, Clone)]
 pub struct Parser {
     limit: usize,
@@ -101,7 +100,7 @@ pub struct Parser {
     skip_state: SkipState,
 }
 
-/// Whether the parser is inside an event that outgrew the limit.
+/// Whether the parser is inside an event that is over the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SkipState {
     No,
@@ -137,9 +136,9 @@ impl Parser {
         }
     }
 
-    /// Takes the next bytes and returns the events they complete, in order.
+    /// Parses the next bytes and returns the events they complete, in order.
     ///
-    /// An event over the limit is one `Err` in its place; those after it still come.
+    /// An event over the limit is one `Err`; the events after it are returned as usual.
     pub fn push(&mut self, mut bytes: &[u8]) -> Vec<Result<Event, EventTooLarge>> {
         let mut out = Vec::new();
         while let Some(&first) = bytes.first() {
@@ -163,7 +162,11 @@ impl Parser {
         self.retry
     }
 
-    /// Ends the stream, and tells what was left of an event without its blank line.
+    /// Ends the stream.
+    ///
+    /// # Errors
+    ///
+    /// [`IncompleteEvent`] if the stream ended inside an event.
     pub fn finish(self) -> Result<(), IncompleteEvent> {
         let line = strip_bom(&self.line, self.at_start);
         let idle_line = line.is_empty() || line[0] == b':';
@@ -176,7 +179,7 @@ impl Parser {
         Err(IncompleteEvent { event: Some(self.event).filter(|name| !name.is_empty()), data, line })
     }
 
-    /// Keeps the start of a line, or begins to skip when it would be too much.
+    /// Keeps the start of a line, or starts to skip the event if it is over the limit.
     fn buffer_partial_line(&mut self, bytes: &[u8], out: &mut Vec<Result<Event, EventTooLarge>>) {
         if self.skip_state == SkipState::No && self.fits_limit(bytes) {
             self.line.extend_from_slice(bytes);
@@ -213,7 +216,7 @@ impl Parser {
             SkipState::AtLineStart if blank => return self.skip_state = SkipState::No,
             SkipState::AtLineStart | SkipState::InLine => return self.skip_state = SkipState::AtLineStart,
         }
-        // A line that lies whole in the pushed bytes is read where it is.
+        // A line that is completely in the pushed bytes is read in place.
         if self.line.is_empty() {
             self.read_line(strip_bom(tail, at_start), out);
         } else {
@@ -254,7 +257,7 @@ impl Parser {
         text
     }
 
-    /// Takes the event that a blank line ends; without a data line there is none.
+    /// Takes the event that a blank line ends; `None` if it has no data line.
     fn dispatch(&mut self) -> Option<Event> {
         let event = mem::take(&mut self.event);
         let lossy = mem::take(&mut self.lossy);

@@ -6,7 +6,7 @@ use std::ops::Deref;
 
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// A decoded JSON string: borrowed when it held no escapes, owned otherwise.
+/// A decoded JSON string: borrowed if it has no escapes, owned otherwise.
 ///
 /// `Option<Cow<str>>` never borrows through serde; `Option<Str>` does.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]

@@ -1,5 +1,4 @@
-//! The second reading tier: what does the line say? Borrowed from the line, with
-//! the line kept beside it; for counting, searching and reading along.
+//! The second reading tier: the content of a line, borrowed from it. For counting, searching and following.
 
 use std::fmt;
 
@@ -8,14 +7,13 @@ use serde_json::value::RawValue;
 
 use crate::text::{Scalar, Str, TimeStr};
 
-/// Reads a value of another type than expected as none: the same key may hold words
-/// on one type of line and a message on another, and what one line says of its cost
-/// must not hide what it says of its tokens.
+/// Reads a value, or `None` if it has another type than expected. The same key may be text on one type of
+/// line and a message on another, and one unusual field must not make the whole line unreadable.
 pub(crate) trait Lenient<'de>: Sized {
     fn read_next<A: MapAccess<'de>>(map: &mut A) -> Result<Option<Self>, A::Error>;
 }
 
-/// Plain values come through [`Scalar`].
+/// Scalar values are read through [`Scalar`].
 macro_rules! lenient_scalar {
     ($( $ty:ty: $pattern:pat => $value:expr ),+ $(,)?) => { $(
         impl<'de> Lenient<'de> for $ty {
@@ -61,7 +59,7 @@ impl<'de> Lenient<'de> for &'de RawValue {
     }
 }
 
-/// Looks a key up without keeping it.
+/// Passes a key to a function without keeping it.
 pub(crate) struct KeyVisitor<F>(pub(crate) F);
 
 impl<T, F: FnOnce(&str) -> T> Visitor<'_> for KeyVisitor<F> {
@@ -74,9 +72,8 @@ impl<T, F: FnOnce(&str) -> T> Visitor<'_> for KeyVisitor<F> {
     }
 }
 
-/// Declares a borrowed struct in which every field is optional, the last of
-/// duplicate keys wins, `null` and values of another type are none, and other keys
-/// are passed over.
+/// Declares a borrowed struct in which every field is optional. Of duplicate keys the last counts; `null` and
+/// values of another type are `None`; other keys are skipped.
 macro_rules! borrowed {
     (
         $(#[$meta:meta])*
@@ -103,7 +100,7 @@ macro_rules! borrowed {
                     }
                 }
 
-                // Filled in place: a struct this wide is dear to move.
+                // Filled in place, because moving a struct with this many fields is slow.
                 struct Fields<'x, T>(&'x mut T);
                 impl<'de $(: $lt, $lt)?> serde::de::Visitor<'de> for Fields<'_, $name $(<$lt>)?> {
                     type Value = ();
@@ -158,93 +155,93 @@ macro_rules! borrowed {
 pub(crate) use borrowed;
 
 borrowed! {
-    /// What a line says, borrowed from it. Files and stream alike.
+    /// The content of a line, borrowed from it; for files and stream.
     ///
-    /// Read it from [`mend`](crate::line::replace_lone_surrogates)ed text.
+    /// The text must have passed [`replace_lone_surrogates`](crate::line::replace_lone_surrogates).
     pub struct View<'a> {
-        /// The type.
+        /// Type of the line.
         kind: Str<'a> = "type",
-        /// The subtype.
+        /// Subtype of the line.
         subtype: Str<'a>,
-        /// The line's id.
+        /// UUID of the line.
         uuid: Str<'a>,
-        /// The line before it.
+        /// UUID of the parent entry.
         parent_uuid: Str<'a> = "parentUuid",
-        /// The line before it where a compaction begins a new tree.
+        /// UUID of the entry before a compaction boundary.
         logical_parent_uuid: Str<'a> = "logicalParentUuid",
-        /// The session.
+        /// Id of the session.
         session_id: Str<'a> = "sessionId" | "session_id",
-        /// When.
+        /// Time of writing.
         timestamp: TimeStr<'a>,
-        /// The subagent.
+        /// Id of the subagent that wrote the line.
         agent_id: Str<'a> = "agentId" | "agent_id",
-        /// The tool call whose subagent said it.
+        /// Id of the tool call that started the subagent of this line.
         parent_tool_use_id: Str<'a> | "parentToolUseID",
-        /// Type of the subagent that said it, such as `Explore`.
+        /// Type of the subagent of this line, such as `Explore`.
         attribution_agent: Str<'a> = "attributionAgent",
-        /// The call of the API.
+        /// Id of the API call.
         request_id: Str<'a> = "requestId" | "request_id",
-        /// The working directory.
+        /// Working directory.
         cwd: Str<'a>,
-        /// The program's version.
+        /// Version of the agent that wrote the line.
         version: Str<'a>,
-        /// The git branch.
+        /// Git branch of the working directory.
         git_branch: Str<'a> = "gitBranch",
-        /// Whether a subagent said it.
+        /// Whether the line belongs to a subagent's conversation.
         is_sidechain: bool = "isSidechain",
-        /// Whether it is hidden from the user.
+        /// Whether the line is hidden from the user.
         is_meta: bool = "isMeta",
-        /// Whether it sums up what was compacted.
+        /// Whether the line is the summary of a compaction.
         is_compact_summary: bool = "isCompactSummary",
-        /// Whether it reports a failed call.
+        /// Whether the line reports a failed API call.
         is_api_error: bool = "isApiErrorMessage" | "is_api_error_message",
-        /// Whether it echoes what was sent.
+        /// Whether the line repeats a prompt that the host sent.
         is_replay: bool = "isReplay",
-        /// Whether the program made it up.
+        /// Whether the agent wrote the text instead of the user or the model.
         is_synthetic: bool = "isSynthetic",
-        /// Whether it is there for the screen alone.
+        /// Whether the line is only for the screen.
         is_virtual: bool = "isVirtual",
-        /// The message.
+        /// The message of a `user` or `assistant` line.
         message: MessageView<'a>,
-        /// Usage beside the message.
+        /// Usage outside the message.
         usage: UsageView,
-        /// What the call cost, in old files.
+        /// Cost of the API call in US dollars, in old files.
         cost_usd: f64 = "costUSD" | "cost",
-        /// What the session has cost so far, on `result` lines.
+        /// Cost of the session so far in US dollars, on `result` lines.
         total_cost_usd: f64,
-        /// Words of a `system` or `queue-operation` line.
+        /// Text of a `system` or `queue-operation` line.
         content: &'a RawValue,
-        /// The last line of what a `summary` line sums up.
+        /// UUID of the last entry that a `summary` line covers.
         leaf_uuid: Str<'a> = "leafUuid",
-        /// The session it was copied from, when it has an id of its own there.
+        /// The session from which a fork copied the line.
         forked_from: ForkView<'a> = "forkedFrom",
-        /// A title the user gave.
+        /// Title from the user.
         custom_title: Str<'a> = "customTitle",
-        /// A title the model made up.
+        /// Title from the model.
         ai_title: Str<'a> = "aiTitle",
-        /// Words of a `summary` line.
+        /// Text of a `summary` line.
         summary: Str<'a>,
-        /// What the tool gave, in its own form.
+        /// Result of the tool in the tool's own form.
         tool_use_result: &'a RawValue = "toolUseResult" | "tool_use_result",
-        /// What a `progress` line reports.
+        /// The report of a `progress` line.
         data: ProgressView<'a>,
     }
 }
 
 borrowed! {
-    /// What a `progress` line reports.
+    /// The report of a `progress` line.
     pub struct ProgressView<'a> {
-        /// The type of progress, such as `agent_progress`.
+        /// Type of progress, such as `agent_progress`.
         kind: Str<'a> = "type",
-        /// The entry of the subagent that an `agent_progress` repeats.
+        /// The subagent's entry that an `agent_progress` repeats.
         message: &'a RawValue,
-        /// The subagent.
+        /// Id of the subagent.
         agent_id: Str<'a> = "agentId",
     }
 }
 
 impl<'a> ProgressView<'a> {
-    /// The entry of a subagent that the line repeats; `None` for other progress.
+    /// The subagent's entry that the line repeats; `None` for other progress.
     pub fn repeated_entry(&self) -> Option<View<'a>> {
         let message = self.message.filter(|_| self.kind.as_deref() == Some("agent_progress"))?;
         serde_json::from_str(message.get()).ok()
@@ -252,19 +249,19 @@ impl<'a> ProgressView<'a> {
 }
 
 borrowed! {
-    /// What the tool result of an agent call says of its subagent.
+    /// The subagent in the tool result of an agent call.
     pub struct AgentResultView<'a> {
-        /// The subagent.
+        /// Id of the subagent.
         agent_id: Str<'a> = "agentId",
-        /// Its type.
+        /// Type of the subagent.
         agent_type: Str<'a> = "agentType",
     }
 }
 
 borrowed! {
-    /// What an agent call asks for.
+    /// The input of an agent call.
     pub struct AgentInputView<'a> {
-        /// The type of subagent.
+        /// Type of the subagent to start.
         subagent_type: Str<'a>,
     }
 }
@@ -284,9 +281,9 @@ impl<'a> AgentResultView<'a> {
 }
 
 borrowed! {
-    /// What a line of a fork is a copy of.
+    /// Origin of a line in a fork.
     pub struct ForkView<'a> {
-        /// The session.
+        /// Id of the original session.
         session_id: Str<'a> = "sessionId",
     }
 }
@@ -297,7 +294,7 @@ impl<'a> View<'a> {
         serde_json::from_str(text)
     }
 
-    /// Whether the model answers in it.
+    /// Whether it is a line of type `assistant`.
     pub fn is_assistant(&self) -> bool {
         self.kind.as_deref() == Some("assistant")
     }
@@ -306,27 +303,27 @@ impl<'a> View<'a> {
 borrowed! {
     /// The message of a line.
     pub struct MessageView<'a> {
-        /// The API's id.
+        /// Id that the API gave the message.
         id: Str<'a>,
         /// `user` or `assistant`.
         role: Str<'a>,
-        /// The model.
+        /// Model that wrote the message.
         model: Str<'a>,
         /// Why the model stopped.
         stop_reason: Str<'a>,
-        /// What the call used.
+        /// Usage of the API call.
         usage: UsageView,
-        /// What is said.
+        /// Content of the message.
         content: ContentView<'a>,
     }
 }
 
-/// Content: a string or a list of blocks.
+/// Message content: a string or a list of blocks.
 #[derive(Debug, Clone)]
 pub enum ContentView<'a> {
     /// Plain text.
     Text(Str<'a>),
-    /// Blocks.
+    /// A list of blocks.
     Blocks(Vec<BlockView<'a>>),
 }
 
@@ -395,47 +392,47 @@ impl<'de: 'a, 'a> Deserialize<'de> for ContentView<'a> {
 }
 
 borrowed! {
-    /// One block, flat: which fields are there depends on its type.
+    /// One block with the fields of all block types; each type has some of them.
     pub struct BlockView<'a> {
-        /// The type.
+        /// Type of the block.
         kind: Str<'a> = "type",
-        /// Words, or reasoning.
+        /// Text or thinking.
         text: Str<'a> | "thinking",
-        /// The id of a tool call.
+        /// Id of the tool call.
         id: Str<'a>,
-        /// The tool called.
+        /// Name of the tool.
         name: Str<'a>,
-        /// What the tool is called with.
+        /// Input of the tool call.
         input: &'a RawValue,
-        /// The call a result answers.
+        /// Id of the tool call that a result belongs to.
         tool_use_id: Str<'a>,
-        /// What a result says.
+        /// Content of a tool result.
         content: &'a RawValue,
         /// Whether the tool failed.
         is_error: bool,
     }
 }
 
-/// What a call used, counts only.
+/// Usage of an API call: token counts, web searches and what else the price depends on.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct UsageView {
     /// Uncached prompt tokens.
     pub input: u64,
-    /// Tokens the model wrote.
+    /// Output tokens.
     pub output: u64,
     /// Prompt tokens written to the cache.
     pub cache_write: u64,
-    /// Of those, kept five minutes.
+    /// Of those, written with a lifetime of five minutes.
     pub cache_write_5m: u64,
-    /// Of those, kept one hour.
+    /// Of those, written with a lifetime of one hour.
     pub cache_write_1h: u64,
     /// Prompt tokens read from the cache.
     pub cache_read: u64,
     /// Number of web searches.
     pub web_searches: u64,
-    /// `fast`, when the call ran at that speed.
+    /// Speed, such as `fast`; `None` for the standard speed.
     pub speed: Option<Box<str>>,
-    /// Where the model ran.
+    /// Region in which the model ran.
     pub inference_geo: Option<Box<str>>,
 }
 
@@ -458,46 +455,46 @@ impl<'de> Deserialize<'de> for UsageView {
 }
 
 borrowed! {
-    /// The least of a line that money depends on; what is said is passed over.
+    /// The fields of a line that the cost depends on; message content is skipped.
     pub struct UsageLineView<'a> {
-        /// The type.
+        /// Type of the line.
         kind: Str<'a> = "type",
-        /// The line's id.
+        /// UUID of the line.
         uuid: Str<'a>,
-        /// When.
+        /// Time of writing.
         timestamp: TimeStr<'a>,
-        /// The call of the API.
+        /// Id of the API call.
         request_id: Str<'a> = "requestId" | "request_id",
-        /// The message without what it says.
+        /// The message without its content.
         message: UsageMessageView<'a>,
-        /// Usage beside the message.
+        /// Usage outside the message.
         usage: UsageView,
-        /// What the call cost, in old files.
+        /// Cost of the API call in US dollars, in old files.
         cost_usd: f64 = "costUSD" | "cost",
-        /// What a `progress` line reports.
+        /// The report of a `progress` line.
         data: UsageProgressView<'a>,
     }
 }
 
 borrowed! {
-    /// The least of a `progress` line that money depends on.
+    /// The fields of a `progress` line that the cost depends on.
     pub struct UsageProgressView<'a> {
         /// The type of progress.
         kind: Str<'a> = "type",
-        /// The entry of the subagent that an `agent_progress` repeats.
+        /// The subagent's entry that an `agent_progress` repeats.
         message: &'a RawValue,
     }
 }
 
-/// Bytes that a line must hold for what it says to cost anything, for those who
-/// look before they read.
+/// Texts of which a line with usage or cost contains at least one. Readers can skip other lines without
+/// parsing them.
 pub const COST_MARKERS: [&str; 2] = ["\"usage\"", "\"cost"];
-/// Bytes that a line with a tool's result holds.
+/// Text that every line with a tool result contains.
 pub const TOOL_RESULT_MARKER: &str = "\"tool_result\"";
 
 impl<'a> UsageLineView<'a> {
-    /// Reads a line. It need not be [`mend`](crate::line::replace_lone_surrogates)ed, nor UTF-8 where it
-    /// is passed over: only its ids and its usage are looked at.
+    /// Reads a line. Only ids and usage are decoded, so lone surrogates and invalid UTF-8 in other fields are
+    /// accepted.
     pub fn read(bytes: &'a [u8]) -> serde_json::Result<Self> {
         match std::str::from_utf8(bytes) {
             Ok(text) => serde_json::from_str(text),
@@ -505,12 +502,12 @@ impl<'a> UsageLineView<'a> {
         }
     }
 
-    /// Whether the model answers in it.
+    /// Whether it is a line of type `assistant`.
     pub fn is_assistant(&self) -> bool {
         self.kind.as_deref() == Some("assistant")
     }
 
-    /// The answer of a subagent that a `progress` line repeats.
+    /// The subagent's `assistant` line that a `progress` line repeats; `None` for other lines.
     pub fn repeated_assistant_line(&self) -> Option<UsageLineView<'a>> {
         let data = self.data.as_ref().filter(|data| data.kind.as_deref() == Some("agent_progress"))?;
         let line: UsageLineView<'a> = serde_json::from_str(data.message?.get()).ok()?;
@@ -519,35 +516,35 @@ impl<'a> UsageLineView<'a> {
 }
 
 borrowed! {
-    /// A message without what it says.
+    /// A message without its content.
     pub struct UsageMessageView<'a> {
-        /// The API's id.
+        /// Id that the API gave the message.
         id: Str<'a>,
-        /// The model.
+        /// Model that wrote the message.
         model: Str<'a>,
-        /// What the call used.
+        /// Usage of the API call.
         usage: UsageView,
     }
 }
 
 borrowed! {
-    /// The fields of usage that money depends on.
+    /// The fields of `usage` that the cost depends on.
     pub struct UsageFields<'a> {
         /// Uncached prompt tokens.
         input_tokens: u64,
-        /// Tokens the model wrote.
+        /// Output tokens.
         output_tokens: u64,
         /// Prompt tokens written to the cache.
         cache_creation_input_tokens: u64,
         /// Prompt tokens read from the cache.
         cache_read_input_tokens: u64,
-        /// The writes by lifetime.
+        /// Cache writes by lifetime.
         cache_creation: CacheCreationFields,
-        /// Requests of server tools.
+        /// Number of requests of server tools.
         server_tool_use: ServerToolUseFields,
-        /// The speed.
+        /// Speed, such as `fast` or `standard`.
         speed: Str<'a>,
-        /// The place.
+        /// Region in which the model ran.
         inference_geo: Str<'a>,
     }
 }
@@ -555,15 +552,15 @@ borrowed! {
 borrowed! {
     /// Cache writes by lifetime.
     pub struct CacheCreationFields {
-        /// Kept five minutes.
+        /// Tokens written with a lifetime of five minutes.
         five_minutes: u64 = "ephemeral_5m_input_tokens",
-        /// Kept one hour.
+        /// Tokens written with a lifetime of one hour.
         one_hour: u64 = "ephemeral_1h_input_tokens",
     }
 }
 
 borrowed! {
-    /// Requests of server tools.
+    /// Number of requests of server tools.
     pub struct ServerToolUseFields {
         /// Number of web searches.
         web_search_requests: u64,

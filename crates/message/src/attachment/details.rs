@@ -1,17 +1,17 @@
-//! What attachments that describe the session hold inside.
+//! Structs inside attachments that describe the session.
 
 use crate::macros::wire;
 
 wire! {
     /// The machine and the folders of an [`Environment`](super::Environment) attachment.
     pub struct EnvironmentSnapshot {
-        /// The folder the session works in.
+        /// Working directory of the session.
         working_directory: opt String = "workingDirectory",
-        /// Whether that folder is a linked worktree of a git repository.
+        /// Whether it is a linked worktree of a git repository.
         is_worktree: opt bool = "isWorktree",
-        /// Whether that folder is in a git repository.
+        /// Whether it is in a git repository.
         is_git_repo: opt bool = "isGitRepo",
-        /// Further folders that tools may work in.
+        /// Additional working folders.
         additional_working_directories: opt Vec<String> = "additionalWorkingDirectories",
         /// Operating system, for example `linux`.
         platform: opt String,
@@ -21,9 +21,9 @@ wire! {
 }
 
 wire! {
-    /// The model that a [`ModelIdentity`](super::ModelIdentity) attachment names.
+    /// The model in a [`ModelIdentity`](super::ModelIdentity) attachment.
     pub struct ModelIdentityDetails {
-        /// Model id, as requests have it.
+        /// Model id, as in requests.
         model_id: opt String = "modelId",
     }
 }
@@ -33,7 +33,7 @@ wire! {
     pub struct OutputStyleDetails {
         /// Name of the style.
         name: opt String,
-        /// What it tells the model.
+        /// Instructions for the model.
         prompt: opt String,
     }
 }

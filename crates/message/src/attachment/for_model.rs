@@ -1,7 +1,7 @@
-//! What the model is given for an attachment.
+//! The text that is sent to the model for an attachment.
 //!
-//! Files of version 2.1.3xx hold the text that was sent (`rendered`). Older files hold
-//! only the attachment; its text is made here from what it holds.
+//! Files of version 2.1.3xx contain the text that was sent (`rendered`). For older files the text is made
+//! here from the fields of the attachment.
 
 use serde_json::Value;
 
@@ -9,10 +9,10 @@ use super::{Attachment, AttachmentEntry};
 use crate::{Block, Content, Image, Json, Maybe, MediaSource};
 
 impl AttachmentEntry {
-    /// The blocks that a request holds for this line. Texts that do not come from the
-    /// user stand in `<system-reminder>` tags. Empty for what describes the session as a
-    /// whole (tools, skills, environment, date): an agent that goes on says that itself,
-    /// as it is then. Empty, too, for what only the user was shown.
+    /// The blocks that are sent to the model for this line. Text that is not from the user is in
+    /// `<system-reminder>` tags. Empty for facts about the whole session (tools, skills, environment, date),
+    /// because an agent that resumes the session sends the current ones. Also empty for what only the user
+    /// sees.
     pub fn for_model(&self) -> Vec<Block> {
         let rendered = self.rendered.get().map(Vec::as_slice).unwrap_or_default();
         let texts = || rendered.iter().filter_map(|piece| piece.content.get()).map(Content::to_text);
@@ -37,8 +37,7 @@ impl AttachmentEntry {
 }
 
 impl Attachment {
-    /// Whether it describes the session as a whole rather than this point of the
-    /// conversation.
+    /// Whether it describes the whole session rather than this point of the conversation.
     fn is_session_wide(&self) -> bool {
         matches!(
             self,
@@ -66,8 +65,7 @@ impl Attachment {
         )
     }
 
-    /// The text of an attachment that older files hold without it; `None` if the model
-    /// is given nothing.
+    /// The text for an attachment of an older file; `None` if nothing is sent to the model.
     fn legacy_text(&self) -> Option<String> {
         let hook = |name: &Maybe<String>, event: &Maybe<String>| name.text().or(event.text()).unwrap_or("A").to_owned();
         let words = |json: &Maybe<Json>| json.get().map(Json::extract_text).filter(|words| !words.trim().is_empty());
@@ -94,7 +92,7 @@ impl Attachment {
             Self::HookContext(a) => {
                 Some(format!("{} hook additional context: {}", hook(&a.hook_name, &a.hook_event), words(&a.content)?))
             }
-            // What a hook prints is for the model only where there is no tool call.
+            // The stdout of a hook is for the model only if the event has no tool call.
             Self::HookSucceeded(a) if matches!(a.hook_event.text(), Some("SessionStart" | "UserPromptSubmit")) => {
                 let said = words(&a.content).or_else(|| a.stdout.text().map(|text| text.trim_end().to_owned()))?;
                 let said = Some(said).filter(|said| !said.is_empty())?;
@@ -128,8 +126,8 @@ impl Attachment {
     }
 }
 
-/// A text in `<system-reminder>` tags, which tell the model that the program wrote it and
-/// not the user. A text that begins with such a tag is returned as it is.
+/// Puts a text into `<system-reminder>` tags, which mark text that is not from the user. A text that begins
+/// with such a tag is returned unchanged.
 pub fn system_reminder(text: &str) -> String {
     if text.trim_start().starts_with("<system-reminder>") {
         text.to_owned()
@@ -142,7 +140,7 @@ fn reminder_block(text: &str) -> Block {
     Block::new_text(system_reminder(text))
 }
 
-/// A mentioned file: its text with line numbers, or its picture.
+/// A mentioned file: its text with line numbers, or its image.
 fn file_blocks(name: &str, content: &Json) -> Vec<Block> {
     let value = content.to_value();
     let file = &value["file"];
@@ -165,7 +163,7 @@ fn file_blocks(name: &str, content: &Json) -> Vec<Block> {
     vec![reminder_block(&format!("The user mentioned {name}, which holds:\n{}", lines.join("\n")))]
 }
 
-/// The text inside content that may be a string or objects around it.
+/// The text in content that is a string or objects that contain it.
 fn extract_text(content: &Json) -> String {
     fn find(value: &Value) -> Option<String> {
         match value {
@@ -178,7 +176,7 @@ fn extract_text(content: &Json) -> String {
     find(&content.to_value()).unwrap_or_else(|| content.text().to_owned())
 }
 
-/// Tasks, one a line; `None` if there are none.
+/// Tasks, one per line; `None` if there are none.
 fn format_task_list(head: &str, tasks: &Json) -> Option<String> {
     let tasks = tasks.to_value();
     let line = |task: &Value| {
@@ -189,7 +187,7 @@ fn format_task_list(head: &str, tasks: &Json) -> Option<String> {
     (!lines.is_empty()).then(|| format!("{head}:\n{}", lines.join("\n")))
 }
 
-/// Problems by file, one a line.
+/// Diagnostics by file, one per line; `None` if there are none.
 fn format_diagnostics(files: &Json) -> Option<String> {
     let mut lines = Vec::new();
     for file in files.to_value().as_array()? {
@@ -203,7 +201,7 @@ fn format_diagnostics(files: &Json) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// Names and texts of skills.
+/// Names and contents of skills; `None` if there are none.
 fn format_skills(skills: &Json) -> Option<String> {
     let skill = |skill: &Value| Some(format!("### {}\n{}", skill["name"].as_str()?, skill["content"].as_str()?));
     let texts: Vec<String> = skills.to_value().as_array()?.iter().filter_map(skill).collect();

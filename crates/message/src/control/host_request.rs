@@ -1,4 +1,4 @@
-//! Which answer belongs to which request of a host.
+//! The response type of each control request of a host.
 
 use serde::de::DeserializeOwned;
 
@@ -16,7 +16,7 @@ use crate::Json;
 /// assert_eq!(set.mode, "plan");
 /// ```
 pub trait HostRequest: Into<RequestBody> {
-    /// What the agent answers.
+    /// The type of the response.
     type Response: DeserializeOwned;
 }
 
@@ -35,8 +35,8 @@ macro_rules! host_requests {
         )+
 
         impl RequestBody {
-            /// Whether `response` has the form that belongs to this request; `None` if no
-            /// form is known, as for requests that an agent makes.
+            /// Checks that `response` has the type that belongs to this request; `None` if the request has no
+            /// response type, as requests of agents.
             pub fn check_response(&self, response: &Json) -> Option<serde_json::Result<()>> {
                 Some(match self {
                     $( Self::$request(_) => response.read::<response::$answer>().map(drop), )+

@@ -1,22 +1,22 @@
-//! Changes of the permission rules, as a host answers them and an agent suggests them.
+//! Changes of permission rules and folders: hosts return them, agents suggest them.
 
 use crate::macros::{open_enum, wire};
 use crate::values::{PermissionMode, RuleBehavior, SettingsLocation};
 
 open_enum! {
-    /// One change of the permission rules.
+    /// One change of permission rules, mode or folders.
     pub enum PermissionUpdate by "type" {
-        /// Add rules to those of a place.
+        /// Adds rules.
         "addRules" => AddRules(AddRules),
-        /// Put rules in the place of all others of their kind.
+        /// Replaces all rules of the same behavior and destination.
         "replaceRules" => ReplaceRules(ReplaceRules),
-        /// Take rules away.
+        /// Removes rules.
         "removeRules" => RemoveRules(RemoveRules),
-        /// Change the mode.
+        /// Changes the permission mode.
         "setMode" => SetMode(SetMode),
-        /// Open more folders.
+        /// Adds working folders.
         "addDirectories" => AddDirectories(AddDirectories),
-        /// Close folders again.
+        /// Removes working folders.
         "removeDirectories" => RemoveDirectories(RemoveDirectories),
     }
 }
@@ -30,7 +30,7 @@ macro_rules! rule_updates {
                 rules: req Vec<PermissionRuleValue>,
                 /// `allow`, `deny` or `ask`.
                 behavior: req RuleBehavior,
-                /// Where they are kept.
+                /// Where the change is stored.
                 destination: req SettingsLocation,
             }
         }
@@ -38,50 +38,50 @@ macro_rules! rule_updates {
 }
 
 rule_updates! {
-    /// Adds rules to those of a place.
+    /// Adds rules.
     AddRules = "addRules",
-    /// Puts rules in the place of all others of their kind.
+    /// Replaces all rules of the same behavior and destination.
     ReplaceRules = "replaceRules",
-    /// Takes rules away.
+    /// Removes rules.
     RemoveRules = "removeRules",
 }
 
 wire! {
-    /// A rule: a tool, and what of it.
+    /// A permission rule: a tool and a pattern for its calls.
     pub struct PermissionRuleValue {
         /// Name of the tool.
         tool_name: req String = "toolName",
-        /// What the call must look like; none means any call.
+        /// Pattern that a call must match; absent if every call matches.
         rule_content: opt String = "ruleContent",
     }
 }
 
 wire! {
-    /// Changes the mode.
+    /// Changes the permission mode.
     pub struct SetMode ["type" = "setMode"] {
-        /// The mode.
+        /// The new mode.
         mode: req PermissionMode,
-        /// Where it is kept.
+        /// Where the change is stored.
         destination: req SettingsLocation,
     }
 }
 
 wire! {
-    /// Opens more folders.
+    /// Adds working folders.
     pub struct AddDirectories ["type" = "addDirectories"] {
-        /// The folders.
+        /// Paths of the folders.
         directories: req Vec<String>,
-        /// Where they are kept.
+        /// Where the change is stored.
         destination: req SettingsLocation,
     }
 }
 
 wire! {
-    /// Closes folders again.
+    /// Removes working folders.
     pub struct RemoveDirectories ["type" = "removeDirectories"] {
-        /// The folders.
+        /// Paths of the folders.
         directories: req Vec<String>,
-        /// Where they are kept.
+        /// Where the change is stored.
         destination: req SettingsLocation,
     }
 }

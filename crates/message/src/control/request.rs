@@ -1,4 +1,4 @@
-//! What either side may ask of the other.
+//! Control requests of both sides.
 
 use serde_json::Number;
 
@@ -8,7 +8,7 @@ use crate::values::{DecisionReasonType, PermissionMode, SettingsLocation};
 use crate::{AgentId, Json, ToolUseId, Uuid};
 
 open_enum! {
-    /// A control request, by `subtype`. Either side may open one.
+    /// A control request, by `subtype`. Either side may send one.
     pub enum RequestBody by "subtype" {
         /// Asks whether a tool call may run. Agent to host.
         "can_use_tool" => CanUseTool(CanUseTool),
@@ -16,9 +16,9 @@ open_enum! {
         "hook_callback" => HookCallback(HookCallback),
         /// Sends a message to an MCP server inside the host. Agent to host.
         "mcp_message" => McpMessage(McpMessage),
-        /// Agent to host. An MCP server asks the user a question.
+        /// Requests input from the user for an MCP server. Agent to host.
         "elicitation" => Elicitation(ElicitationRequest),
-        /// Agent to host. The program asks the user a question.
+        /// Requests a dialog with the user. Agent to host.
         "request_user_dialog" => RequestUserDialog(RequestUserDialog),
         /// Starts the session. Host to agent.
         "initialize" => Initialize(Initialize),
@@ -28,73 +28,73 @@ open_enum! {
         "set_permission_mode" => SetPermissionMode(SetPermissionMode),
         /// Changes the model. Host to agent.
         "set_model" => SetModel(SetModel),
-        /// Host to agent. Limit thinking.
+        /// Sets the limit on thinking tokens. Host to agent.
         "set_max_thinking_tokens" => SetMaxThinkingTokens(SetMaxThinkingTokens),
-        /// Host to agent. How do the MCP servers stand?
+        /// Returns the status of the MCP servers. Host to agent.
         "mcp_status" => McpStatus(McpStatus),
-        /// Host to agent. Replace the MCP servers.
+        /// Replaces the MCP servers. Host to agent.
         "mcp_set_servers" => McpSetServers(McpSetServers),
-        /// Host to agent. Connect an MCP server again.
+        /// Connects to an MCP server again. Host to agent.
         "mcp_reconnect" => McpReconnect(McpReconnect),
-        /// Host to agent. Turn an MCP server on or off.
+        /// Turns an MCP server on or off. Host to agent.
         "mcp_toggle" => McpToggle(McpToggle),
-        /// Host to agent. Call an MCP tool.
+        /// Calls a tool of an MCP server. Host to agent.
         "mcp_call" => McpCall(McpCall),
-        /// Host to agent. Read a resource of an MCP server.
+        /// Reads a resource of an MCP server. Host to agent.
         "mcp_read_resource" => McpReadResource(McpReadResource),
         /// Restores files to their state before a prompt. Host to agent.
         "rewind_files" => RewindFiles(RewindFiles),
-        /// Host to agent. What fills the context?
+        /// Returns the token counts of the context. Host to agent.
         "get_context_usage" => GetContextUsage(GetContextUsage),
-        /// Host to agent. What was used?
+        /// Returns usage and cost of the session. Host to agent.
         "get_usage" => GetUsage(GetUsage),
-        /// Host to agent. What did the session cost?
+        /// Returns the cost of the session as text. Host to agent.
         "get_session_cost" => GetSessionCost(GetSessionCost),
-        /// Host to agent. Which models are there?
+        /// Returns the available models. Host to agent.
         "list_models" => ListModels(ListModels),
-        /// Host to agent. What are the settings?
+        /// Returns the settings and their sources. Host to agent.
         "get_settings" => GetSettings(GetSettings),
-        /// Host to agent. Which hooks are there?
+        /// Returns the configured hooks and the hook events. Host to agent.
         "get_hooks_listing" => GetHooksListing(GetHooksListing),
-        /// Host to agent. Which permission rules are there?
+        /// Returns the permission rules. Host to agent.
         "list_permission_rules" => ListPermissionRules(ListPermissionRules),
-        /// Host to agent. Which version is this?
+        /// Returns the version of the agent. Host to agent.
         "get_binary_version" => GetBinaryVersion(GetBinaryVersion),
-        /// Host to agent. Read a file.
+        /// Returns the content of a file. Host to agent.
         "read_file" => ReadFile(ReadFile),
-        /// Host to agent. Which files match?
+        /// Returns files that match a query. Host to agent.
         "file_suggestions" => FileSuggestions(FileSuggestions),
-        /// Host to agent. A file counts as read.
+        /// Marks a file as read by the model. Host to agent.
         "seed_read_state" => SeedReadState(SeedReadState),
-        /// Host to agent. Give the session a title.
+        /// Sets the title of the session. Host to agent.
         "rename_session" => RenameSession(RenameSession),
-        /// Host to agent. Stop a background task.
+        /// Stops a background task. Host to agent.
         "stop_task" => StopTask(StopTask),
-        /// Host to agent. Let calls go on in the background.
+        /// Moves running tool calls to the background. Host to agent.
         "background_tasks" => BackgroundTasks(BackgroundTasks),
-        /// Host to agent. What did a task print?
+        /// Returns the output of a background task. Host to agent.
         "get_task_output" => GetTaskOutput(GetTaskOutput),
-        /// Host to agent. Read the plugins again.
+        /// Reads the plugins again. Host to agent.
         "reload_plugins" => ReloadPlugins(ReloadPlugins),
-        /// Host to agent. Read the skills again.
+        /// Reads the skills again. Host to agent.
         "reload_skills" => ReloadSkills(ReloadSkills),
-        /// Host to agent. Read the output styles again.
+        /// Reads the output styles again. Host to agent.
         "reload_output_styles" => ReloadOutputStyles(ReloadOutputStyles),
-        /// Host to agent. A repository lies here.
+        /// Adds a repository as a working folder. Host to agent.
         "register_repo_root" => RegisterRepoRoot(RegisterRepoRoot),
-        /// Host to agent. Change settings as a flag would.
+        /// Changes settings of the session, as `--settings` does. Host to agent.
         "apply_flag_settings" => ApplyFlagSettings(ApplyFlagSettings),
-        /// Host to agent. Change stored settings.
+        /// Changes settings in a settings file. Host to agent.
         "update_settings" => UpdateSettings(UpdateSettings),
-        /// Host to agent. Whether a client is subscribed.
+        /// Sets whether a client is subscribed to the session. Host to agent.
         "set_has_subscribers" => SetHasSubscribers(SetHasSubscribers),
-        /// Host to agent. Drop a queued prompt.
+        /// Removes a queued prompt. Host to agent.
         "cancel_async_message" => CancelAsyncMessage(CancelAsyncMessage),
-        /// Host to agent. Make up a title.
+        /// Generates a title for the session. Host to agent.
         "generate_session_title" => GenerateSessionTitle(GenerateSessionTitle),
-        /// Asks the model a question outside of the conversation. Host to agent.
+        /// Asks the model a question outside the conversation. Host to agent.
         "side_question" => SideQuestion(SideQuestion),
-        /// Host to agent. Choose a colour.
+        /// Sets the colour of the session. Host to agent.
         "set_color" => SetColor(SetColor),
         /// Ends the session. Host to agent.
         "end_session" => EndSession(EndSession),
@@ -114,7 +114,7 @@ wire! {
         display_name: opt String,
         /// What the call does, in a few words.
         description: opt String,
-        /// Rule changes the host may choose; see [`CanUseTool::suggestions`].
+        /// Rule changes that the host may return; see [`CanUseTool::suggestions`].
         permission_suggestions: opt Json,
         /// Path that needs permission.
         blocked_path: opt String,
@@ -124,7 +124,7 @@ wire! {
         decision_reason_type: opt DecisionReasonType,
         /// Subagent that made the call; absent for the main agent.
         agent_id: opt AgentId,
-        /// Whether the user must answer, not the host.
+        /// Whether the user must answer; a host must not decide by itself.
         requires_user_interaction: opt bool,
     }
 }
@@ -152,61 +152,61 @@ wire! {
 }
 
 wire! {
-    /// An MCP server asks the user a question. Agent to host.
+    /// Requests input from the user for an MCP server. Agent to host.
     pub struct ElicitationRequest ["subtype" = "elicitation"] {
         /// Name of the MCP server.
         mcp_server_name: opt String,
-        /// The question.
+        /// The question to the user.
         message: opt String,
-        /// The form of the answer.
+        /// JSON schema of the answer.
         requested_schema: opt Json,
     }
 }
 
 wire! {
-    /// The program asks the user a question. Agent to host.
+    /// Requests a dialog with the user. Agent to host.
     pub struct RequestUserDialog ["subtype" = "request_user_dialog"] {}
 }
 
 wire! {
     /// Starts the session. Host to agent.
     pub struct Initialize ["subtype" = "initialize"] {
-        /// Hooks by event.
+        /// Hooks of the host, by event; lists of [`HookMatcher`](super::setup::HookMatcher).
         hooks: opt Json,
-        /// Subagents.
+        /// Subagents of the host, by name; see [`AgentDefinition`](super::setup::AgentDefinition).
         agents: opt Json,
-        /// MCP servers inside the host.
+        /// Names of MCP servers inside the host.
         sdk_mcp_servers: opt Json = "sdkMcpServers",
-        /// The form of the answer.
+        /// JSON schema of the answer.
         json_schema: opt Json = "jsonSchema",
-        /// The system prompt.
+        /// System prompt that replaces the default one.
         system_prompt: opt Json = "systemPrompt",
-        /// What to add to it.
+        /// Text that is appended to the system prompt.
         append_system_prompt: opt String = "appendSystemPrompt",
-        /// What those servers would say when asked, which saves a request.
+        /// Initialization and tool lists of those servers, so that the agent need not request them.
         sdk_mcp_server_manifests: opt Json = "sdkMcpServerManifests",
-        /// The skills to offer; absent means all.
+        /// Names of the skills to offer; absent means all.
         skills: opt Vec<String>,
-        /// Whether text and thinking of subagents are forwarded too.
+        /// Whether text and thinking of subagents are forwarded.
         forward_subagent_text: opt bool = "forwardSubagentText",
-        /// Whether what changes from run to run is left out of the system prompt.
+        /// Whether sections that change from run to run are left out of the system prompt.
         exclude_dynamic_sections: opt bool = "excludeDynamicSections",
-        /// Whether the system prompt is recorded once and sent verbatim from then on; absent means yes.
+        /// Whether the system prompt is recorded once and sent unchanged from then on; absent means yes.
         system_prompt_snapshot: opt bool = "systemPromptSnapshot",
-        /// Plugins to load, if the agent was started with `--await-initialize`.
+        /// Plugins to load; used if the agent was started with `--await-initialize`.
         plugins: opt Vec<PluginConfig>,
-        /// Settings of the host that only restrict, if the agent was started with
+        /// Settings of the host that can only restrict; used if the agent was started with
         /// `--managed-settings-in-initialize`.
         managed_settings: opt Json = "managedSettings",
     }
 }
 
 wire! {
-    /// A plugin that the host names.
+    /// A plugin to load.
     pub struct PluginConfig {
-        /// Its folder.
+        /// Path of its folder.
         path: req String,
-        /// Whether its MCP servers are left alone.
+        /// Whether its MCP servers are not loaded.
         skip_mcp_discovery: opt bool = "skipMcpDiscovery",
     }
 }
@@ -214,7 +214,7 @@ wire! {
 wire! {
     /// Interrupts the running turn. Host to agent.
     pub struct Interrupt ["subtype" = "interrupt"] {
-        /// Whether queued prompts are dropped too.
+        /// Whether queued prompts are removed too.
         cancel_queued: opt bool,
     }
 }
@@ -236,30 +236,30 @@ wire! {
 }
 
 wire! {
-    /// Limit thinking. Host to agent.
+    /// Sets the limit on thinking tokens. Host to agent.
     pub struct SetMaxThinkingTokens ["subtype" = "set_max_thinking_tokens"] {
-        /// The limit; `null` lifts it.
+        /// The limit; `null` removes it.
         max_thinking_tokens: opt u64,
-        /// How thinking is shown.
+        /// Value of `thinking.display` in API requests.
         thinking_display: opt String,
     }
 }
 
 wire! {
-    /// How do the MCP servers stand? Host to agent.
+    /// Returns the status of the MCP servers. Host to agent.
     pub struct McpStatus ["subtype" = "mcp_status"] {}
 }
 
 wire! {
-    /// Replace the MCP servers. Host to agent.
+    /// Replaces the MCP servers. Host to agent.
     pub struct McpSetServers ["subtype" = "mcp_set_servers"] {
-        /// The servers.
+        /// The servers by name; see [`McpServerConfig`](super::setup::McpServerConfig).
         servers: req Json,
     }
 }
 
 wire! {
-    /// Connect an MCP server again. Host to agent.
+    /// Connects to an MCP server again. Host to agent.
     pub struct McpReconnect ["subtype" = "mcp_reconnect"] {
         /// Name of the MCP server.
         server_name: req String = "serverName",
@@ -267,31 +267,31 @@ wire! {
 }
 
 wire! {
-    /// Turn an MCP server on or off. Host to agent.
+    /// Turns an MCP server on or off. Host to agent.
     pub struct McpToggle ["subtype" = "mcp_toggle"] {
         /// Name of the MCP server.
         server_name: req String = "serverName",
-        /// On or off.
+        /// `true` turns the server on, `false` off.
         enabled: req bool,
     }
 }
 
 wire! {
-    /// Call an MCP tool. Host to agent.
+    /// Calls a tool of an MCP server. Host to agent.
     pub struct McpCall ["subtype" = "mcp_call"] {
-        /// The tool.
+        /// Name of the tool.
         tool: opt String,
-        /// What it is called with.
+        /// Arguments of the tool.
         arguments: opt Json,
     }
 }
 
 wire! {
-    /// Read a resource of an MCP server. Host to agent.
+    /// Reads a resource of an MCP server. Host to agent.
     pub struct McpReadResource ["subtype" = "mcp_read_resource"] {
         /// Name of the MCP server.
         server_name: opt String = "serverName",
-        /// The resource.
+        /// URI of the resource.
         uri: opt String,
     }
 }
@@ -301,93 +301,93 @@ wire! {
     pub struct RewindFiles ["subtype" = "rewind_files"] {
         /// UUID of the prompt.
         user_message_id: req Uuid,
-        /// Whether only to report what would change.
+        /// Whether to report the changes without making them.
         dry_run: opt bool,
     }
 }
 
 wire! {
-    /// What fills the context? Host to agent.
+    /// Returns the token counts of the context. Host to agent.
     pub struct GetContextUsage ["subtype" = "get_context_usage"] {
-        /// How closely to look.
+        /// Level of detail: `summary` or `full`.
         detail: opt String,
     }
 }
 
 wire! {
-    /// What was used? Host to agent.
+    /// Returns usage and cost of the session. Host to agent.
     pub struct GetUsage ["subtype" = "get_usage"] {
-        /// Leave the habits out.
+        /// Whether to leave out `behaviors`.
         skip_behaviors: opt bool,
     }
 }
 
 wire! {
-    /// What did the session cost? Host to agent.
+    /// Returns the cost of the session as text. Host to agent.
     pub struct GetSessionCost ["subtype" = "get_session_cost"] {}
 }
 
 wire! {
-    /// Which models are there? Host to agent.
+    /// Returns the available models. Host to agent.
     pub struct ListModels ["subtype" = "list_models"] {}
 }
 
 wire! {
-    /// What are the settings? Host to agent.
+    /// Returns the settings and their sources. Host to agent.
     pub struct GetSettings ["subtype" = "get_settings"] {}
 }
 
 wire! {
-    /// Which hooks are there? Host to agent.
+    /// Returns the configured hooks and the hook events. Host to agent.
     pub struct GetHooksListing ["subtype" = "get_hooks_listing"] {}
 }
 
 wire! {
-    /// Which permission rules are there? Host to agent.
+    /// Returns the permission rules. Host to agent.
     pub struct ListPermissionRules ["subtype" = "list_permission_rules"] {}
 }
 
 wire! {
-    /// Which version is this? Host to agent.
+    /// Returns the version of the agent. Host to agent.
     pub struct GetBinaryVersion ["subtype" = "get_binary_version"] {}
 }
 
 wire! {
-    /// Read a file. Host to agent.
+    /// Returns the content of a file. Host to agent.
     pub struct ReadFile ["subtype" = "read_file"] {
-        /// The file.
+        /// Path of the file.
         path: req String,
     }
 }
 
 wire! {
-    /// Which files match? Host to agent.
+    /// Returns files that match a query. Host to agent.
     pub struct FileSuggestions ["subtype" = "file_suggestions"] {
-        /// What to match.
+        /// Text to match.
         query: req String,
     }
 }
 
 wire! {
-    /// A file counts as read. Host to agent.
+    /// Marks a file as read by the model. Host to agent.
     pub struct SeedReadState ["subtype" = "seed_read_state"] {
-        /// The file.
+        /// Path of the file.
         path: req String,
-        /// When it was changed.
+        /// Modification time of the file that the host has read.
         mtime: opt Number,
     }
 }
 
 wire! {
-    /// Give the session a title. Host to agent.
+    /// Sets the title of the session. Host to agent.
     pub struct RenameSession ["subtype" = "rename_session"] {
-        /// The title.
+        /// The new title.
         title: req String,
     }
 }
 
 wire! {
-    /// Stop a background task. Host to agent.
+    /// Stops a background task. Host to agent.
     pub struct StopTask ["subtype" = "stop_task"] {
         /// Id of the task.
         task_id: req String,
@@ -395,15 +395,15 @@ wire! {
 }
 
 wire! {
-    /// Let calls go on in the background. Host to agent.
+    /// Moves running tool calls to the background. Host to agent.
     pub struct BackgroundTasks ["subtype" = "background_tasks"] {
-        /// The call; all when it is left out.
+        /// Id of the tool call; absent means all running calls.
         tool_use_id: opt ToolUseId,
     }
 }
 
 wire! {
-    /// What did a task print? Host to agent.
+    /// Returns the output of a background task. Host to agent.
     pub struct GetTaskOutput ["subtype" = "get_task_output"] {
         /// Id of the task.
         task_id: req String,
@@ -411,80 +411,80 @@ wire! {
 }
 
 wire! {
-    /// Read the plugins again. Host to agent.
+    /// Reads the plugins again. Host to agent.
     pub struct ReloadPlugins ["subtype" = "reload_plugins"] {}
 }
 
 wire! {
-    /// Read the skills again. Host to agent.
+    /// Reads the skills again. Host to agent.
     pub struct ReloadSkills ["subtype" = "reload_skills"] {}
 }
 
 wire! {
-    /// Read the output styles again. Host to agent.
+    /// Reads the output styles again. Host to agent.
     pub struct ReloadOutputStyles ["subtype" = "reload_output_styles"] {}
 }
 
 wire! {
-    /// A repository lies here. Host to agent.
+    /// Adds a repository as a working folder. Host to agent.
     pub struct RegisterRepoRoot ["subtype" = "register_repo_root"] {
-        /// Where.
+        /// Path of the repository.
         directory: opt String,
-        /// Read the instruction files again.
+        /// Whether to read the instruction files again.
         reload_claude_md: opt bool,
-        /// Read the plugins again.
+        /// Whether to read the plugins again.
         reload_plugins: opt bool,
-        /// Read the skills again.
+        /// Whether to read the skills again.
         reload_skills: opt bool,
     }
 }
 
 wire! {
-    /// Change settings as a flag would. Host to agent.
+    /// Changes settings of the session, as `--settings` does. Host to agent.
     pub struct ApplyFlagSettings ["subtype" = "apply_flag_settings"] {
-        /// The settings.
+        /// The settings to change.
         settings: opt Json,
     }
 }
 
 wire! {
-    /// Change stored settings. Host to agent.
+    /// Changes settings in a settings file. Host to agent.
     pub struct UpdateSettings ["subtype" = "update_settings"] {
-        /// Which file.
+        /// The settings file.
         source: opt SettingsLocation,
-        /// The settings.
+        /// The settings to change.
         settings: opt Json,
     }
 }
 
 wire! {
-    /// Whether a client is subscribed. Host to agent.
+    /// Sets whether a client is subscribed to the session. Host to agent.
     pub struct SetHasSubscribers ["subtype" = "set_has_subscribers"] {
-        /// Yes or no.
+        /// Whether a client is subscribed.
         has_subscribers: opt bool,
     }
 }
 
 wire! {
-    /// Drop a queued prompt. Host to agent.
+    /// Removes a queued prompt. Host to agent.
     pub struct CancelAsyncMessage ["subtype" = "cancel_async_message"] {
-        /// The prompt.
+        /// UUID of the prompt.
         message_uuid: opt Uuid,
     }
 }
 
 wire! {
-    /// Make up a title. Host to agent.
+    /// Generates a title for the session. Host to agent.
     pub struct GenerateSessionTitle ["subtype" = "generate_session_title"] {
-        /// What the session is about.
+        /// Description of the session.
         description: opt String,
-        /// Whether to keep it.
+        /// Whether to store the title in the session file.
         persist: opt bool,
     }
 }
 
 wire! {
-    /// Asks the model a question outside of the conversation. Host to agent.
+    /// Asks the model a question outside the conversation. Host to agent.
     pub struct SideQuestion ["subtype" = "side_question"] {
         /// Text of the question.
         question: req String,
@@ -492,9 +492,9 @@ wire! {
 }
 
 wire! {
-    /// Choose a colour. Host to agent.
+    /// Sets the colour of the session. Host to agent.
     pub struct SetColor ["subtype" = "set_color"] {
-        /// The colour.
+        /// Name of the colour.
         color: opt String,
     }
 }
@@ -505,7 +505,7 @@ wire! {
 }
 
 impl CanUseTool {
-    /// The rules that the agent suggests, as far as they can be read.
+    /// The rule changes that the agent suggests; empty if there are none or they cannot be read.
     pub fn suggestions(&self) -> Vec<PermissionUpdate> {
         self.permission_suggestions.get().and_then(|json| json.read().ok()).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! What an agent answers to the requests of a host.
+//! Responses to control requests.
 
 use std::collections::BTreeMap;
 
@@ -12,33 +12,33 @@ use crate::values::{
 use crate::{Json, Usage, Uuid};
 
 wire! {
-    /// The answer to `initialize`; older versions say less.
+    /// The response to `initialize`. Older versions have fewer fields.
     pub struct InitializeResponse {
         /// The slash commands.
         commands: req Vec<SlashCommand>,
-        /// The subagents.
+        /// The available subagents.
         agents: opt Vec<AgentInfo>,
-        /// The output style.
+        /// Name of the current output style.
         output_style: opt String,
-        /// The output styles there are.
+        /// Names of the available output styles.
         available_output_styles: opt Vec<String>,
-        /// The models there are.
+        /// The available models.
         models: opt Vec<ModelInfo>,
-        /// Who pays.
+        /// Account and credentials in use.
         account: opt AccountInfo,
-        /// The process.
+        /// Process id of the agent.
         pid: opt u32,
-        /// The version.
+        /// Version of the agent.
         claude_code_version: opt String,
-        /// The permission mode.
+        /// Permission mode of the session.
         current_permission_mode: opt PermissionMode,
-        /// Whether the hooks were taken.
+        /// Whether the hooks of the request were registered; absent if it had none.
         hooks_applied: opt bool,
-        /// Whether a hook that fails can block.
+        /// Whether `onFailure` of hooks is supported.
         hook_on_failure_supported: opt bool,
-        /// `idle`, `running` …
+        /// State of the session: `idle`, `running` …
         session_state: opt SessionActivity,
-        /// What hosts may rely on.
+        /// Names of optional features that the agent supports.
         capabilities: opt Vec<String>,
     }
 }
@@ -48,11 +48,11 @@ wire! {
     pub struct SlashCommand {
         /// Its name, without the slash.
         name: req String,
-        /// What it does.
+        /// Description for the user.
         description: req String,
-        /// What may follow it.
+        /// Arguments that the command takes, as a hint.
         argument_hint: req String = "argumentHint",
-        /// Whether it is part of the program.
+        /// Whether it is built into the agent.
         builtin: opt bool,
     }
 }
@@ -60,89 +60,89 @@ wire! {
 wire! {
     /// A subagent.
     pub struct AgentInfo {
-        /// Its name.
+        /// Name of the subagent.
         name: req String,
         /// When to use it.
         description: req String,
-        /// The model it runs on.
+        /// Model of the subagent.
         model: opt String,
     }
 }
 
 wire! {
-    /// A model.
+    /// An available model.
     pub struct ModelInfo {
-        /// What to ask for.
+        /// Name to use in requests, such as `opus`.
         value: req String,
-        /// What that is now.
+        /// Model id that the name currently means.
         resolved_model: opt String = "resolvedModel",
-        /// Its name as shown.
+        /// Name as shown to the user.
         display_name: req String = "displayName",
-        /// What it is good for.
+        /// Description for the user.
         description: req String,
-        /// Whether it takes an effort level.
+        /// Whether it supports effort levels.
         supports_effort: opt bool = "supportsEffort",
-        /// The effort levels it takes.
+        /// The supported effort levels.
         supported_effort_levels: opt Vec<Effort> = "supportedEffortLevels",
-        /// Whether it decides itself how far to think.
+        /// Whether it supports adaptive thinking.
         supports_adaptive_thinking: opt bool = "supportsAdaptiveThinking",
-        /// Whether it can answer faster for more money.
+        /// Whether it supports fast mode.
         supports_fast_mode: opt bool = "supportsFastMode",
         /// Whether it can be used in the permission mode `auto`.
         supports_auto_mode: opt bool = "supportsAutoMode",
-        /// Whether its thinking can be switched off.
+        /// Whether its thinking can be turned off.
         supports_thinking_off: opt bool = "supportsThinkingOff",
     }
 }
 
 wire! {
-    /// Who pays.
+    /// Account and credentials in use.
     pub struct AccountInfo {
-        /// Where a login's token is from.
+        /// Source of the login token.
         token_source: opt String = "tokenSource",
-        /// Where the key is from.
+        /// Source of the API key.
         api_key_source: opt String = "apiKeySource",
-        /// Who serves the API.
+        /// Provider of the API.
         api_provider: opt String = "apiProvider",
     }
 }
 
 wire! {
-    /// The answer to `list_models`.
+    /// The response to `list_models`.
     pub struct ListModelsResponse {
-        /// The models.
+        /// The available models.
         models: req Vec<ModelInfo>,
     }
 }
 
 wire! {
-    /// The answer to `interrupt`.
+    /// The response to `interrupt`.
     pub struct InterruptResponse {
-        /// Prompts that still wait.
+        /// UUIDs of prompts that are still queued.
         still_queued: req Vec<Uuid>,
-        /// Prompts that were dropped.
+        /// UUIDs of prompts that were removed.
         cancelled: opt Vec<Uuid>,
     }
 }
 
 wire! {
-    /// The answer to `set_permission_mode`.
+    /// The response to `set_permission_mode`.
     pub struct SetPermissionModeResponse {
-        /// The mode.
+        /// The mode that is now set.
         mode: req PermissionMode,
     }
 }
 
 wire! {
-    /// The answer to `set_model`.
+    /// The response to `set_model`.
     pub struct SetModelResponse {
-        /// The model.
+        /// The model that is now set.
         model: req String,
     }
 }
 
 wire! {
-    /// The answer to `mcp_status`.
+    /// The response to `mcp_status`.
     pub struct McpStatusResponse {
         /// The servers.
         servers: req Vec<McpServerStatus> = "mcpServers",
@@ -150,33 +150,33 @@ wire! {
 }
 
 wire! {
-    /// An MCP server and how it stands.
+    /// The status of an MCP server.
     pub struct McpServerStatus {
-        /// Its name.
+        /// Name of the server.
         name: req String,
-        /// `connected`, `failed`, `pending` or `disabled`.
+        /// Status: `connected`, `failed`, `pending` or `disabled`.
         status: req McpServerState,
-        /// What it says of itself.
+        /// Name and version from the server.
         server_info: opt McpServerInfo = "serverInfo",
-        /// Why it failed.
+        /// Error message, if it failed.
         error: opt String,
-        /// `stdio`, `http` or `sdk`.
+        /// Transport: `stdio`, `http` or `sdk`.
         transport: opt McpTransport,
-        /// Where it was configured.
+        /// Settings scope in which it is configured.
         scope: opt String,
-        /// Who configured it.
+        /// Origin of the configuration.
         source: opt String,
-        /// Its tools.
+        /// Tools of the server.
         tools: opt Vec<McpTool>,
     }
 }
 
 wire! {
-    /// What an MCP server says of itself.
+    /// Name and version from an MCP server.
     pub struct McpServerInfo {
-        /// Its name.
+        /// Name of the server program.
         name: req String,
-        /// Version of the program that wrote the entry.
+        /// Version of the server program.
         version: req String,
     }
 }
@@ -184,39 +184,39 @@ wire! {
 wire! {
     /// A tool of an MCP server.
     pub struct McpTool {
-        /// Its name.
+        /// Name of the tool.
         name: req String,
-        /// What it promises.
+        /// Annotations of the tool, such as `readOnlyHint`.
         annotations: opt Json,
     }
 }
 
 wire! {
-    /// The host's answer to `mcp_message`.
+    /// The response to `mcp_message`, from the host.
     pub struct McpMessageResponse {
-        /// The JSON-RPC answer.
+        /// The JSON-RPC response.
         mcp_response: opt Json,
     }
 }
 
 wire! {
-    /// The answer to `mcp_set_servers`.
+    /// The response to `mcp_set_servers`.
     pub struct McpSetServersResponse {
-        /// Servers that came.
+        /// Names of servers that were added.
         added: req Vec<String>,
-        /// Servers that went.
+        /// Names of servers that were removed.
         removed: req Vec<String>,
-        /// Those that failed, and why.
+        /// Error messages by server name.
         errors: req BTreeMap<String, String>,
     }
 }
 
 wire! {
-    /// The answer to `mcp_call`: what the tool gave, in the server's own form.
+    /// The response to `mcp_call`: the result of the tool in MCP's form.
     pub struct McpCallResponse {
         /// Content blocks of the result.
         content: opt Vec<Json>,
-        /// The same as a value.
+        /// The result as a JSON value.
         structured_content: opt Json = "structuredContent",
         /// Whether the tool failed.
         is_error: opt bool = "isError",
@@ -224,239 +224,239 @@ wire! {
 }
 
 wire! {
-    /// The answer to `mcp_read_resource`.
+    /// The response to `mcp_read_resource`.
     pub struct McpReadResourceResponse {
-        /// What the resource holds.
+        /// Contents of the resource.
         contents: opt Vec<Json>,
     }
 }
 
 wire! {
-    /// The answer to `rewind_files`.
+    /// The response to `rewind_files`.
     pub struct RewindFilesResponse {
-        /// Whether it can be done.
+        /// Whether the files can be restored.
         can_rewind: req bool = "canRewind",
-        /// Files that would change, when only asked.
+        /// Paths of files that would change, with `dry_run`.
         files_changed: opt Vec<String> = "filesChanged",
-        /// Lines that would come.
+        /// Number of lines that would be added.
         insertions: opt u64,
-        /// Lines that would go.
+        /// Number of lines that would be removed.
         deletions: opt u64,
-        /// Links left alone.
+        /// Number of symbolic links that were skipped.
         skipped_links: opt u64 = "skippedLinks",
     }
 }
 
 wire! {
-    /// The answer to `get_context_usage`.
+    /// The response to `get_context_usage`.
     pub struct GetContextUsageResponse {
-        /// What fills the context.
+        /// Parts of the context.
         categories: req Vec<ContextCategory>,
         /// Tokens in use.
         total_tokens: req u64 = "totalTokens",
-        /// Tokens there is room for.
+        /// Size of the context in tokens, minus the reserve.
         max_tokens: req u64 = "maxTokens",
-        /// The same before any reserve.
+        /// Size of the context in tokens, before the reserve is subtracted.
         raw_max_tokens: req u64 = "rawMaxTokens",
-        /// How full it is.
+        /// Tokens in use, in per cent of the size.
         percentage: req u64,
-        /// The model.
+        /// Model of the session.
         model: req String,
         /// The instruction files.
         memory_files: req Vec<Json> = "memoryFiles",
-        /// The tools of MCP servers.
+        /// Tools of MCP servers.
         mcp_tools: req Vec<Json> = "mcpTools",
-        /// The user's own subagents.
+        /// Subagents that the user defined.
         agents: req Vec<Json>,
-        /// Where compaction sets in.
+        /// Number of tokens at which compaction starts.
         auto_compact_threshold: opt u64 = "autoCompactThreshold",
-        /// Whether it does.
+        /// Whether automatic compaction is on.
         is_auto_compact_enabled: req bool = "isAutoCompactEnabled",
-        /// What the last call used.
+        /// Usage of the last API call.
         api_usage: opt Usage = "apiUsage",
-        /// Cells of a grid that visualises the usage.
+        /// Cells of a grid that shows the usage.
         grid_rows: req Vec<Json> = "gridRows",
     }
 }
 
 wire! {
-    /// One thing that fills the context.
+    /// One part of the context.
     pub struct ContextCategory {
-        /// Its name for programs.
+        /// Id of the part.
         id: opt String,
-        /// Its name.
+        /// Name as shown to the user.
         name: req String,
-        /// How much it fills.
+        /// Number of tokens.
         tokens: req u64,
-        /// How it is drawn.
+        /// Colour in the grid.
         color: opt String,
-        /// `used`, `free` or `buffer`.
+        /// Kind of the part: `used`, `free` or `buffer`.
         kind: opt String,
     }
 }
 
 wire! {
-    /// The answer to `get_usage`.
+    /// The response to `get_usage`.
     pub struct GetUsageResponse {
-        /// The session.
+        /// Usage of the session.
         session: req SessionUsage,
-        /// The plan, when there is one.
+        /// Subscription of the account; absent for API keys.
         subscription_type: opt String,
-        /// Whether allowances are known.
+        /// Whether rate limits are known.
         rate_limits_available: req bool,
-        /// The allowances.
+        /// Rate limits of the account.
         rate_limits: opt Json,
-        /// The user's habits.
+        /// Statistics about the user; only `null` was seen.
         behaviors: opt Json,
     }
 }
 
 wire! {
-    /// What a session used.
+    /// Usage of a session.
     pub struct SessionUsage {
-        /// Dollars.
+        /// Cost in US dollars.
         total_cost_usd: opt Number,
-        /// Time in calls.
+        /// Milliseconds spent in API calls.
         total_api_duration_ms: req u64,
-        /// Time in all.
+        /// Milliseconds in total.
         total_duration_ms: req u64,
-        /// Lines of code added.
+        /// Number of lines of code added.
         total_lines_added: req u64,
-        /// Lines of code removed.
+        /// Number of lines of code removed.
         total_lines_removed: req u64,
-        /// By model.
+        /// Usage by model.
         model_usage: req BTreeMap<String, ModelUsage>,
     }
 }
 
 wire! {
-    /// The answer to `get_session_cost`.
+    /// The response to `get_session_cost`.
     pub struct GetSessionCostResponse {
-        /// In words.
+        /// Cost and usage as text for the user.
         text: req String,
     }
 }
 
 wire! {
-    /// The answer to `get_binary_version`.
+    /// The response to `get_binary_version`.
     pub struct GetBinaryVersionResponse {
-        /// Version of the program that wrote the entry.
+        /// Version of the agent.
         version: req String,
     }
 }
 
 wire! {
-    /// The answer to `get_settings`.
+    /// The response to `get_settings`.
     pub struct GetSettingsResponse {
-        /// All settings together.
+        /// The merged settings.
         effective: req Json,
-        /// The files they are from.
+        /// The settings by source.
         sources: req Vec<Json>,
-        /// What is in force.
+        /// Model and effort that are in use.
         applied: req AppliedSettings,
     }
 }
 
 wire! {
-    /// What is in force.
+    /// Model and effort that are in use.
     pub struct AppliedSettings {
-        /// The model.
+        /// Model of the session.
         model: req String,
-        /// How hard it thinks.
+        /// Effort level; absent if the model has none.
         effort: opt Effort,
     }
 }
 
 wire! {
-    /// The answer to `get_hooks_listing`.
+    /// The response to `get_hooks_listing`.
     pub struct GetHooksListingResponse {
-        /// The events that have hooks.
+        /// Names of events that have hooks.
         events: req Vec<String>,
-        /// The hooks.
+        /// The configured hooks.
         hooks: req Vec<ConfiguredHook>,
-        /// The events there are.
+        /// All hook events.
         event_catalog: req Vec<HookEventInfo> = "eventCatalog",
     }
 }
 
 wire! {
-    /// A hook.
+    /// A configured hook.
     pub struct ConfiguredHook {
-        /// The event.
+        /// Name of the event.
         event: req String,
-        /// Which tools or sources it is for.
+        /// Tools or sources that the hook is limited to.
         matcher: opt String,
-        /// What runs.
+        /// The hook's command.
         command: req String,
     }
 }
 
 wire! {
-    /// An event that hooks may be for.
+    /// A hook event.
     pub struct HookEventInfo {
-        /// Its name.
+        /// Name of the event.
         name: req String,
-        /// When it comes.
+        /// When its hooks run.
         summary: req String,
-        /// Whether a hook may choose among its tools or sources.
+        /// Whether hooks can have a matcher.
         supports_matcher: req bool = "supportsMatcher",
     }
 }
 
 wire! {
-    /// The answer to `list_permission_rules`.
+    /// The response to `list_permission_rules`.
     pub struct ListPermissionRulesResponse {
-        /// The rules.
+        /// Rules and folders.
         state: req PermissionState,
     }
 }
 
 wire! {
-    /// Rules and folders.
+    /// Permission rules and working folders.
     pub struct PermissionState {
-        /// The rules.
+        /// The permission rules.
         rules: req Vec<PermissionRule>,
         /// Folders allowed in addition to the working directory.
         workspace_directories: req Vec<String> = "workspaceDirectories",
-        /// Where the program was started.
+        /// Folder in which the agent was started.
         original_cwd: req String = "originalCwd",
-        /// Whether only managed rules count.
+        /// Whether only managed rules are used.
         managed_only: req bool = "managedOnly",
     }
 }
 
 wire! {
-    /// A rule.
+    /// A permission rule.
     pub struct PermissionRule {
         /// `allow`, `deny` or `ask`.
         behavior: req RuleBehavior,
-        /// The rule as written.
+        /// The rule as text.
         rule: req String,
-        /// Where it stands.
+        /// Where the rule is stored.
         source: req SettingsLocation,
     }
 }
 
 wire! {
-    /// The answer to `read_file`.
+    /// The response to `read_file`.
     pub struct ReadFileResponse {
-        /// What it holds.
+        /// Content of the file.
         contents: req String,
-        /// Where it is.
+        /// Absolute path of the file.
         abs_path: req String = "absPath",
-        /// Whether some bytes could not be shown.
+        /// Whether invalid UTF-8 was replaced.
         lossy: req bool,
-        /// The path as asked for.
+        /// Path as in the request.
         requested_path: req String,
     }
 }
 
 wire! {
-    /// The answer to `file_suggestions`.
+    /// The response to `file_suggestions`.
     pub struct FileSuggestionsResponse {
-        /// The files.
+        /// The matching files.
         suggestions: req Vec<FileSuggestion>,
-        /// Where they are.
+        /// Folder that the paths are relative to.
         cwd: req String,
     }
 }
@@ -464,78 +464,78 @@ wire! {
 wire! {
     /// A file that matches.
     pub struct FileSuggestion {
-        /// Its path.
+        /// Path of the file.
         path: req String,
     }
 }
 
 wire! {
-    /// The answer to `reload_plugins`.
+    /// The response to `reload_plugins`.
     pub struct ReloadPluginsResponse {
         /// The slash commands.
         commands: req Vec<SlashCommand>,
-        /// The subagents.
+        /// The available subagents.
         agents: req Vec<AgentInfo>,
-        /// The plugins.
+        /// The loaded plugins.
         plugins: req Vec<Json>,
-        /// The MCP servers.
+        /// The status of the MCP servers.
         mcp_servers: req Vec<McpServerStatus> = "mcpServers",
-        /// How many failed.
+        /// Number of plugins that could not be loaded.
         error_count: req u64,
     }
 }
 
 wire! {
-    /// The answer to `reload_skills`.
+    /// The response to `reload_skills`.
     pub struct ReloadSkillsResponse {
-        /// The skills.
+        /// The available skills.
         skills: req Vec<SlashCommand>,
     }
 }
 
 wire! {
-    /// The answer to `reload_output_styles`.
+    /// The response to `reload_output_styles`.
     pub struct ReloadOutputStylesResponse {
-        /// The output styles there are.
+        /// Names of the available output styles.
         available_output_styles: req Vec<String>,
     }
 }
 
 wire! {
-    /// The answer to `cancel_async_message`.
+    /// The response to `cancel_async_message`.
     pub struct CancelAsyncMessageResponse {
-        /// Whether the prompt was still waiting.
+        /// Whether the prompt was still queued.
         cancelled: req bool,
     }
 }
 
 wire! {
-    /// The answer to `get_task_output`.
+    /// The response to `get_task_output`.
     pub struct GetTaskOutputResponse {
-        /// What it printed.
+        /// Output of the task.
         output: req String,
     }
 }
 
 wire! {
-    /// The answer to `generate_session_title`.
+    /// The response to `generate_session_title`.
     pub struct GenerateSessionTitleResponse {
-        /// The title.
+        /// The title; `null` if none was generated.
         title: opt String,
     }
 }
 
 wire! {
-    /// The answer to `side_question`.
+    /// The response to `side_question`.
     pub struct SideQuestionResponse {
-        /// The model's words.
+        /// The answer of the model.
         response: req String,
-        /// Whether no model said them.
+        /// Whether the agent wrote the answer without an API call.
         synthetic: req bool,
     }
 }
 
 wire! {
-    /// An answer without content.
+    /// A response without content.
     pub struct EmptyResponse {}
 }

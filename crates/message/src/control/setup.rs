@@ -1,4 +1,4 @@
-//! What a host sets an agent up with: hooks, subagents, MCP servers.
+//! What a host configures: hooks, subagents, MCP servers.
 
 use std::collections::BTreeMap;
 
@@ -9,116 +9,117 @@ use crate::macros::{open_enum, wire};
 use crate::values::PermissionMode;
 
 wire! {
-    /// Hooks of the host for one event, by the names it will be called by.
+    /// Hooks of the host for one event, by their callback ids.
     pub struct HookMatcher {
-        /// Which tools or sources they are for; `null` means all.
+        /// Tools or sources that the hooks are limited to; `null` means all.
         matcher: opt String,
-        /// The names.
+        /// Ids with which the agent calls the hooks.
         hook_callback_ids: req Vec<String> = "hookCallbackIds",
-        /// Seconds the agent waits for an answer.
+        /// Seconds that the agent waits for the response.
         timeout: opt Number,
-        /// What a hook that fails does: `block` or `continue`.
+        /// Effect of a hook that fails: `block` or `continue`.
         on_failure: opt String = "onFailure",
     }
 }
 
 wire! {
-    /// A subagent.
+    /// Definition of a subagent.
     pub struct AgentDefinition {
-        /// When to use it.
+        /// When the model should use the subagent.
         description: req String,
-        /// Its system prompt.
+        /// System prompt of the subagent.
         prompt: req String,
-        /// Its tools; absent means all.
+        /// Names of its tools; absent means all.
         tools: opt Vec<String>,
-        /// Tools it must not use.
+        /// Names of tools that it may not use.
         disallowed_tools: opt Vec<String> = "disallowedTools",
-        /// Its model; absent means the session's.
+        /// Model of the subagent; absent means the session's.
         model: opt String,
-        /// Skills it begins with.
+        /// Names of skills that are loaded at its start.
         skills: opt Vec<String>,
-        /// Where it keeps what it learns: `user`, `project` or `local`.
+        /// Scope of its memory: `user`, `project` or `local`.
         memory: opt String,
-        /// Its MCP servers: names, or configurations by name.
+        /// MCP servers of the subagent: names, or configurations by name.
         mcp_servers: opt Json = "mcpServers",
-        /// What it is asked first.
+        /// First prompt of a session that runs as this agent.
         initial_prompt: opt String = "initialPrompt",
-        /// How many turns it may take.
+        /// Maximum number of its turns.
         max_turns: opt u64 = "maxTurns",
         /// Whether it always runs in the background.
         background: opt bool,
-        /// How hard it thinks.
+        /// Effort of its model: a level or a number.
         effort: opt Json,
-        /// Its permission mode.
+        /// Permission mode of the subagent.
         permission_mode: opt PermissionMode = "permissionMode",
     }
 }
 
 open_enum! {
-    /// How an MCP server is reached.
+    /// Configuration of an MCP server, by transport.
     pub enum McpServerConfig by "type" {
-        /// A program, over its stdin and stdout.
+        /// A program, through its stdin and stdout.
         "stdio" => Stdio(McpStdio),
-        /// An address that streams events.
+        /// A URL, with the SSE transport.
         "sse" => Sse(McpSse),
-        /// An address.
+        /// A URL, with the streamable HTTP transport.
         "http" => Http(McpHttp),
-        /// The host has it.
+        /// A server inside the host.
         "sdk" => Sdk(McpSdk),
     }
 }
 
 wire! {
-    /// An MCP server that is a program.
+    /// Configuration of an MCP server that is a program.
     pub struct McpStdio ["type" = "stdio"] {
-        /// The program.
+        /// Path or name of the program.
         command: req String,
-        /// What it is started with.
+        /// Arguments of the program.
         args: opt Vec<String>,
-        /// What it finds in its environment.
+        /// Additional environment variables of the program.
         env: opt BTreeMap<String, String>,
     }
 }
 
 wire! {
-    /// An MCP server at an address that streams events.
+    /// Configuration of an MCP server with the SSE transport.
     pub struct McpSse ["type" = "sse"] {
-        /// The address.
+        /// URL of the server.
         url: req String,
-        /// What to send with each request.
+        /// Additional headers of each request.
         headers: opt BTreeMap<String, String>,
     }
 }
 
 wire! {
-    /// An MCP server at an address.
+    /// Configuration of an MCP server with the HTTP transport.
     pub struct McpHttp ["type" = "http"] {
-        /// The address.
+        /// URL of the server.
         url: req String,
-        /// What to send with each request.
+        /// Additional headers of each request.
         headers: opt BTreeMap<String, String>,
     }
 }
 
 wire! {
-    /// An MCP server inside the host.
+    /// Configuration of an MCP server inside the host.
     pub struct McpSdk ["type" = "sdk"] {
-        /// Its name.
+        /// Name of the server.
         name: req String,
     }
 }
 
 wire! {
-    /// MCP servers by name, as `--mcp-config` and `.mcp.json` have them. Each is a
-    /// [`McpServerConfig`], read by itself so that a mistake in one costs that one.
+    /// MCP servers by name, as in `--mcp-config` and `.mcp.json`. Each is a [`McpServerConfig`] and is parsed
+    /// separately, so that one invalid server does not affect the others.
     pub struct McpConfig {
-        /// The servers.
+        /// The servers by name.
         servers: req BTreeMap<String, Json> = "mcpServers",
     }
 }
 
 impl McpServerConfig {
-    /// Reads how a server is reached; without a type it is a program or an address.
+    /// Reads the configuration of a server. Without a type, it is HTTP if it has a `url` and a program
+    /// otherwise.
     pub fn from_json(json: &Json) -> serde_json::Result<Self> {
         match json.read()? {
             Self::Unknown(typeless) if typeless.tag().is_empty() => {

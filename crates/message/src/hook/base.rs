@@ -1,4 +1,4 @@
-//! What the events share.
+//! Types that several events share.
 
 use crate::macros::{embedded_fields, wire};
 use crate::values::{Effort, PermissionMode, TaskState};
@@ -7,91 +7,91 @@ use crate::{AgentId, Json, SessionId, ToolUseId};
 embedded_fields! {
     /// Input fields that all hook events share.
     pub struct HookInputBase {
-        /// Session the entry belongs to.
+        /// Id of the session.
         session_id: SessionId,
-        /// The session's file.
+        /// Path of the session's file.
         transcript_path: String,
-        /// The working directory.
+        /// Working directory.
         cwd: String,
-        /// The prompt under way; none before the first.
+        /// Id of the current prompt; absent before the first.
         prompt_id: String,
-        /// The permission mode.
+        /// Permission mode of the session.
         permission_mode: PermissionMode,
-        /// How hard the model thinks, where it can be told to.
+        /// Effort of the model, if the model supports it.
         effort: HookEffort,
-        /// The subagent; none in the main conversation.
+        /// Id of the subagent; absent in the main conversation.
         agent_id: AgentId,
-        /// Which kind of agent.
+        /// Type of the agent.
         agent_type: String,
     }
 }
 
 wire! {
-    /// How hard the model thinks.
+    /// Effort of the model.
     pub struct HookEffort {
-        /// Severity.
+        /// Effort level.
         level: opt Effort,
     }
 }
 
 wire! {
-    /// The MCP server a tool belongs to.
+    /// The MCP server of a tool.
     pub struct HookMcpServer {
-        /// The server.
+        /// Name of the server.
         name: opt String,
-        /// Who configured it: `sdk`, `user`, `project`, `plugin` …
+        /// Where the server is configured: `sdk`, `user`, `project`, `plugin` …
         source: opt String,
     }
 }
 
 wire! {
-    /// One call of an answer, as a hook sees it.
+    /// One tool call of an answer.
     pub struct HookToolCall {
         /// Name of the tool.
         tool_name: req String,
-        /// What the model called it with.
+        /// Input from the model, before any hook changed it.
         tool_input: req Json,
         /// Id of the tool call.
         tool_use_id: req ToolUseId,
-        /// Text that the model is given.
+        /// Result of the tool.
         tool_response: opt Json,
     }
 }
 
 wire! {
-    /// Work that goes on when a turn ends.
+    /// A background task that runs when a turn ends.
     pub struct HookBackgroundTask {
-        /// The task.
+        /// Id of the task.
         id: opt String,
-        /// `shell`, `subagent`, `monitor`, `workflow` …
+        /// Kind of task: `shell`, `subagent`, `monitor`, `workflow` …
         kind: opt String = "type",
-        /// How it stands.
+        /// Status of the task.
         status: opt TaskState,
-        /// What it does.
+        /// Description of the task.
         description: opt String,
-        /// A shell's command.
+        /// Command of a shell task.
         command: opt String,
-        /// A subagent's kind.
+        /// Type of a subagent.
         agent_type: opt String,
-        /// The MCP server that works.
+        /// Name of the MCP server of the task.
         server: opt String,
-        /// Its tool.
+        /// Name of the MCP tool of the task.
         tool: opt String,
-        /// A workflow's name.
+        /// Name of a workflow.
         name: opt String,
     }
 }
 
 wire! {
-    /// A time at which the session wakes up again.
+    /// A scheduled prompt of the session.
     pub struct SessionCron {
-        /// The entry.
+        /// Id of the schedule.
         id: opt String,
-        /// When, as a cron expression.
+        /// Time, as a cron expression.
         schedule: opt String,
-        /// Whether it comes again and again.
+        /// Whether it repeats.
         recurring: opt bool,
-        /// What is asked then.
+        /// The prompt that is submitted.
         prompt: opt String,
     }
 }

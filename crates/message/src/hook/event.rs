@@ -16,18 +16,18 @@ use crate::macros::{open_enum, wire};
 use crate::values::{CacheLifetime, CompactTrigger};
 use crate::{Json, ToolUseId};
 
-/// An event that hooks run on.
+/// A hook event: the type of its input, with its name and the type of its output.
 pub trait HookEvent: DeserializeOwned + Serialize + Debug + Clone + Send + Sync + 'static {
-    /// Its name: what hooks register for, and what `hook_event_name` says.
+    /// Name of the event, as in `hook_event_name` and in settings.
     const NAME: &'static str;
-    /// What only its hooks may answer.
+    /// Output fields that only hooks of this event may set.
     type Specific: Serialize + Debug + Clone + Send + Sync + 'static;
 
-    /// Where and when it happened.
+    /// The input fields that all events share.
     fn base(&self) -> &HookInputBase;
 }
 
-/// Declares every event: its name, its struct, and what only its hooks may answer.
+/// Declares every event: its name, its input, and the type of its event-specific output.
 macro_rules! hook_events {
     ($( $(#[$meta:meta])* $name:literal $event:ident outputs $specific:ident { $($fields:tt)* } )+) => {
         $(
@@ -59,7 +59,7 @@ macro_rules! hook_events {
 pub const HOOK_EVENT_NAMES: &[&str] = HookInput::TAGS;
 
 hook_events! {
-    /// A tool is about to run.
+    /// Before a tool call.
     "PreToolUse" PreToolUse outputs PreToolUseSpecific {
         /// Name of the tool.
         tool_name: req String,
@@ -67,27 +67,27 @@ hook_events! {
         tool_input: req Json,
         /// Id of the tool call.
         tool_use_id: opt ToolUseId,
-        /// The server of an MCP tool.
+        /// The MCP server of the tool; absent for other tools.
         mcp_server: opt HookMcpServer,
     }
 
-    /// A tool has run.
+    /// After a tool call that succeeded.
     "PostToolUse" PostToolUse outputs PostToolUseSpecific {
         /// Name of the tool.
         tool_name: req String,
         /// Arguments of the tool call.
         tool_input: req Json,
-        /// What it gave, in its own form.
+        /// Result of the tool in the tool's own form.
         tool_response: opt Json,
         /// Id of the tool call.
         tool_use_id: opt ToolUseId,
         /// Duration in milliseconds.
         duration_ms: opt Number,
-        /// The server of an MCP tool.
+        /// The MCP server of the tool; absent for other tools.
         mcp_server: opt HookMcpServer,
     }
 
-    /// A tool has failed.
+    /// After a tool call that failed.
     "PostToolUseFailure" PostToolUseFailure outputs PostToolUseFailureSpecific {
         /// Name of the tool.
         tool_name: req String,
@@ -95,128 +95,128 @@ hook_events! {
         tool_input: req Json,
         /// Id of the tool call.
         tool_use_id: opt ToolUseId,
-        /// Why it failed.
+        /// Error message of the tool.
         error: req String,
-        /// Whether it was broken off.
+        /// Whether the tool call was interrupted.
         is_interrupt: opt bool,
         /// Duration in milliseconds.
         duration_ms: opt Number,
-        /// The server of an MCP tool.
+        /// The MCP server of the tool; absent for other tools.
         mcp_server: opt HookMcpServer,
     }
 
-    /// All calls of one answer have run.
+    /// After all tool calls of one answer.
     "PostToolBatch" PostToolBatch outputs PostToolBatchSpecific {
-        /// The calls, with the input the model gave.
+        /// The tool calls, with their input from the model.
         tool_calls: req Vec<HookToolCall>,
     }
 
     /// A notification is shown to the user.
     "Notification" Notification outputs NotificationSpecific {
-        /// The words.
+        /// Text of the notification.
         message: req String,
         /// Title of the notification.
         title: opt String,
-        /// Which kind of notice.
+        /// Kind of notification.
         notification_type: opt String,
     }
 
-    /// The user has said something.
+    /// When a prompt is submitted.
     "UserPromptSubmit" UserPromptSubmit outputs UserPromptSubmitSpecific {
-        /// What.
+        /// Text of the prompt.
         prompt: req String,
-        /// Who really: `user`, `sdk`, `system`, `loop_wakeup`, `schedule_wakeup`, `poll_event`.
+        /// Origin of the prompt: `user`, `sdk`, `system`, `loop_wakeup`, `schedule_wakeup`, `poll_event`.
         source: opt PromptAuthor,
-        /// The session's title.
+        /// Title of the session.
         session_title: opt String,
     }
 
-    /// A command is about to become a prompt.
+    /// Before a command is expanded to a prompt.
     "UserPromptExpansion" UserPromptExpansion outputs UserPromptExpansionSpecific {
         /// `slash_command` or `mcp_prompt`.
         expansion_type: opt String,
-        /// The command.
+        /// Name of the command.
         command_name: req String,
-        /// What it is given.
+        /// Arguments of the command.
         command_args: opt String,
-        /// Where it comes from.
+        /// Where the command is defined.
         command_source: opt String,
         /// What the user typed.
         prompt: opt String,
     }
 
-    /// A session begins.
+    /// At the start of a session.
     "SessionStart" SessionStart outputs SessionStartSpecific {
-        /// How: `startup`, `resume`, `clear`, `compact`, `fork`.
+        /// How the session was started: `startup`, `resume`, `clear`, `compact`, `fork`.
         source: req SessionStartSource,
-        /// The model.
+        /// Model of the session.
         model: opt String,
-        /// The session's title.
+        /// Title of the session.
         session_title: opt String,
-        /// For how long the model of a resumed session has said nothing.
+        /// Seconds since the last response in a resumed session.
         seconds_since_last_response: opt Number,
-        /// How much a resumed session holds.
+        /// Tokens in the context of a resumed session.
         context_tokens: opt u64,
-        /// Whether the API has probably forgotten it.
+        /// Whether the prompt cache of a resumed session has probably expired.
         prompt_cache_likely_expired: opt bool,
-        /// What it costs to remind it.
+        /// Estimated cost of writing the prompt cache again, in US dollars.
         estimated_cache_write_usd: opt Number,
     }
 
-    /// A session ends.
+    /// At the end of a session.
     "SessionEnd" SessionEnd outputs NoSpecific {
-        /// Why: `clear`, `resume`, `logout`, `prompt_input_exit`, `other`.
+        /// Reason: `clear`, `resume`, `logout`, `prompt_input_exit`, `other`.
         reason: req SessionEndReason,
     }
 
-    /// A turn is about to end.
+    /// Before the end of a turn.
     "Stop" Stop outputs StopSpecific {
-        /// Whether a hook has kept the turn going before.
+        /// Whether a hook has already continued this turn.
         stop_hook_active: opt bool,
-        /// The answer the turn would end with.
+        /// The last answer of the turn.
         last_assistant_message: opt String,
-        /// What goes on in the background.
+        /// Background tasks that are running.
         background_tasks: opt Vec<HookBackgroundTask>,
-        /// When the session wakes up again.
+        /// Scheduled prompts of the session.
         session_crons: opt Vec<SessionCron>,
     }
 
-    /// A turn has ended by a failure of the API.
+    /// After a turn that ended with an API error.
     "StopFailure" StopFailure outputs NoSpecific {
-        /// Which: `rate_limit`, `overloaded`, `authentication_failed` …
+        /// Kind of error: `rate_limit`, `overloaded`, `authentication_failed` …
         error: req String,
-        /// More about it.
+        /// Details of the error.
         error_details: opt String,
-        /// The last answer.
+        /// The last answer of the turn.
         last_assistant_message: opt String,
     }
 
-    /// A subagent begins; the base names it.
+    /// At the start of a subagent; the base has its id and type.
     "SubagentStart" SubagentStart outputs SubagentStartSpecific {}
 
-    /// A subagent is about to end; the base names it.
+    /// Before the end of a subagent; the base has its id and type.
     "SubagentStop" SubagentStop outputs SubagentStopSpecific {
-        /// Whether a hook has kept it going before.
+        /// Whether a hook has already continued this subagent.
         stop_hook_active: opt bool,
-        /// Its file.
+        /// Path of the subagent's file.
         agent_transcript_path: opt String,
-        /// The answer it would end with.
+        /// The last answer of the subagent.
         last_assistant_message: opt String,
-        /// What goes on in the background.
+        /// Background tasks that are running.
         background_tasks: opt Vec<HookBackgroundTask>,
-        /// When the session wakes up again.
+        /// Scheduled prompts of the session.
         session_crons: opt Vec<SessionCron>,
     }
 
-    /// The conversation is about to be summed up.
+    /// Before a compaction.
     "PreCompact" PreCompact outputs NoSpecific {
         /// `manual` or `auto`.
         trigger: req CompactTrigger,
-        /// What the user asked of the summary.
+        /// The user's instructions for the summary.
         custom_instructions: opt String,
     }
 
-    /// The conversation has been summed up.
+    /// After a compaction.
     "PostCompact" PostCompact outputs NoSpecific {
         /// `manual` or `auto`.
         trigger: req CompactTrigger,
@@ -224,63 +224,63 @@ hook_events! {
         compact_summary: req String,
     }
 
-    /// Another model is about to take over.
+    /// Before the model is changed.
     "PreModelSwitch" PreModelSwitch outputs PreModelSwitchSpecific {
-        /// The model so far.
+        /// The current model.
         from_model: req String,
-        /// The model from now on.
+        /// The new model.
         to_model: req String,
-        /// What was asked for; `null` means the default.
+        /// The requested name; `null` means the default model.
         requested_model: opt String,
-        /// Who asked: `command`, `picker`, `sdk`.
+        /// Who changes the model: `command`, `picker`, `sdk`.
         source: opt ModelSwitchSource,
-        /// How much it must read.
+        /// Tokens in the context, which the new model must read.
         context_tokens: opt u64,
-        /// Whether the API still remembers that for the model so far.
+        /// Whether the context is in the prompt cache of the current model.
         prompt_cache_warm: opt bool,
-        /// For how long the API remembers: `5m` or `1h`.
+        /// Lifetime of prompt cache entries: `5m` or `1h`.
         cache_ttl: opt CacheLifetime,
-        /// What it costs to make it remember.
+        /// Estimated cost of writing the prompt cache for the new model, in US dollars.
         estimated_cache_write_usd: opt Number,
-        /// By which prices: `configured`, `catalog`, `default`.
+        /// Source of the prices: `configured`, `catalog`, `default`.
         pricing: opt String,
     }
 
-    /// Another model has taken over.
+    /// After the model was changed.
     "PostModelSwitch" PostModelSwitch outputs PostModelSwitchSpecific {
-        /// The model so far.
+        /// The previous model.
         from_model: req String,
-        /// The model from now on.
+        /// The current model.
         to_model: req String,
-        /// What was asked for; `null` means the default.
+        /// The requested name; `null` means the default model.
         requested_model: opt String,
-        /// Who asked: `command`, `picker`, `sdk`, `auto`, `resume`.
+        /// Who changed the model: `command`, `picker`, `sdk`, `auto`, `resume`.
         source: opt ModelSwitchSource,
-        /// How much it must read.
+        /// Tokens in the context, which the new model must read.
         context_tokens: opt u64,
-        /// Whether the API still remembers that for the model so far.
+        /// Whether the context is in the prompt cache of the previous model.
         prompt_cache_warm: opt bool,
-        /// For how long the API remembers: `5m` or `1h`.
+        /// Lifetime of prompt cache entries: `5m` or `1h`.
         cache_ttl: opt CacheLifetime,
-        /// What it costs to make it remember.
+        /// Estimated cost of writing the prompt cache for the new model, in US dollars.
         estimated_cache_write_usd: opt Number,
-        /// By which prices: `configured`, `catalog`, `default`.
+        /// Source of the prices: `configured`, `catalog`, `default`.
         pricing: opt String,
     }
 
-    /// The user would be asked whether a tool may run.
+    /// Before the user is asked for a permission.
     "PermissionRequest" PermissionRequest outputs PermissionRequestSpecific {
         /// Name of the tool.
         tool_name: req String,
         /// Arguments of the tool call.
         tool_input: req Json,
-        /// Changes of the rules that would allow it.
+        /// Rule changes that would allow the call.
         permission_suggestions: opt Vec<PermissionUpdate>,
-        /// The server of an MCP tool.
+        /// The MCP server of the tool; absent for other tools.
         mcp_server: opt HookMcpServer,
     }
 
-    /// A tool was refused without asking the user.
+    /// After a tool call was denied without asking the user.
     "PermissionDenied" PermissionDenied outputs PermissionDeniedSpecific {
         /// Name of the tool.
         tool_name: req String,
@@ -288,129 +288,129 @@ hook_events! {
         tool_input: req Json,
         /// Id of the tool call.
         tool_use_id: opt ToolUseId,
-        /// Why.
+        /// Reason for the denial.
         reason: opt String,
-        /// The server of an MCP tool.
+        /// The MCP server of the tool; absent for other tools.
         mcp_server: opt HookMcpServer,
     }
 
-    /// A project is set up.
+    /// When a project is set up.
     "Setup" Setup outputs SetupSpecific {
         /// `init` or `maintenance`.
         trigger: req String,
     }
 
-    /// A teammate has nothing more to do.
+    /// When a teammate has no more work.
     "TeammateIdle" TeammateIdle outputs NoSpecific {
-        /// Who.
+        /// Name of the teammate.
         teammate_name: req String,
-        /// The team.
+        /// Name of the team.
         team_name: opt String,
     }
 
-    /// A task was made.
+    /// After a task was created.
     "TaskCreated" TaskCreated outputs NoSpecific {
         /// Id of the task.
         task_id: req String,
-        /// What it is about.
+        /// Subject of the task.
         task_subject: req String,
-        /// More about it.
+        /// Description of the task.
         task_description: opt String,
-        /// Whose it is.
+        /// Name of the teammate that the task belongs to.
         teammate_name: opt String,
-        /// The team.
+        /// Name of the team.
         team_name: opt String,
     }
 
-    /// A task is done.
+    /// After a task was completed.
     "TaskCompleted" TaskCompleted outputs NoSpecific {
         /// Id of the task.
         task_id: req String,
-        /// What it is about.
+        /// Subject of the task.
         task_subject: req String,
-        /// More about it.
+        /// Description of the task.
         task_description: opt String,
-        /// Whose it is.
+        /// Name of the teammate that the task belongs to.
         teammate_name: opt String,
-        /// The team.
+        /// Name of the team.
         team_name: opt String,
     }
 
-    /// An MCP server asks the user a question.
+    /// When an MCP server requests input from the user.
     "Elicitation" Elicitation outputs ElicitationSpecific {
         /// Name of the MCP server.
         mcp_server_name: req String,
-        /// The question.
+        /// The question to the user.
         message: req String,
         /// `form` or `url`.
         mode: opt String,
-        /// The page to answer on.
+        /// URL of the page to open, in mode `url`.
         url: opt String,
-        /// The question's id.
+        /// Id of the elicitation.
         elicitation_id: opt String,
-        /// The form of the answer.
+        /// JSON schema of the form.
         requested_schema: opt Json,
     }
 
-    /// The user has answered an MCP server.
+    /// After the user responded to an MCP server.
     "ElicitationResult" ElicitationResult outputs ElicitationResultSpecific {
         /// Name of the MCP server.
         mcp_server_name: req String,
-        /// The question's id.
+        /// Id of the elicitation.
         elicitation_id: opt String,
         /// `form` or `url`.
         mode: opt String,
-        /// How.
+        /// Response of the user.
         action: req ElicitationAction,
-        /// Values the user filled in.
+        /// Values of the form.
         content: opt Json,
     }
 
-    /// A settings file has changed.
+    /// After a settings file changed.
     "ConfigChange" ConfigChange outputs NoSpecific {
-        /// Whose: `user_settings`, `project_settings`, `local_settings`, `policy_settings`, `skills`.
+        /// Kind of file: `user_settings`, `project_settings`, `local_settings`, `policy_settings`, `skills`.
         source: req ConfigChangeSource,
         /// Path of the file.
         file_path: opt String,
     }
 
-    /// A worktree is needed: the hook makes it and says where it is.
+    /// When a worktree is needed; the hook creates it and returns its path.
     "WorktreeCreate" WorktreeCreate outputs WorktreeCreateSpecific {
-        /// Its name.
+        /// Name of the worktree.
         name: req String,
     }
 
-    /// A worktree is no longer needed.
+    /// When a worktree is no longer needed.
     "WorktreeRemove" WorktreeRemove outputs NoSpecific {
-        /// Where it is.
+        /// Path of the worktree.
         worktree_path: req String,
     }
 
-    /// A file of instructions was read.
+    /// After an instruction file was read.
     "InstructionsLoaded" InstructionsLoaded outputs NoSpecific {
         /// Path of the file.
         file_path: req String,
-        /// Whose: `User`, `Project`, `Local`, `Managed`.
+        /// Kind of instructions: `User`, `Project`, `Local`, `Managed`.
         memory_type: opt String,
-        /// Why: `session_start`, `nested_traversal`, `path_glob_match`, `include`, `compact`.
+        /// Reason: `session_start`, `nested_traversal`, `path_glob_match`, `include`, `compact`.
         load_reason: opt InstructionsLoadReason,
-        /// For which files it holds.
+        /// Patterns of the files that the instructions apply to.
         globs: opt Vec<String>,
-        /// The file that made it relevant.
+        /// Path of the file that caused it to be read.
         trigger_file_path: opt String,
-        /// The file that includes it.
+        /// Path of the file that includes it.
         parent_file_path: opt String,
     }
 
-    /// The working directory has changed.
+    /// After the working directory changed.
     "CwdChanged" CwdChanged outputs CwdChangedSpecific {
-        /// Where it was.
+        /// Path of the previous working directory.
         old_cwd: opt String,
-        /// Where it is.
+        /// Path of the new working directory.
         new_cwd: req String,
     }
 
-    /// A watched file has changed.
+    /// After a watched file changed.
     "FileChanged" FileChanged outputs FileChangedSpecific {
         /// Path of the file.
         file_path: req String,
@@ -418,25 +418,25 @@ hook_events! {
         event: opt String,
     }
 
-    /// A folder was opened to the agent.
+    /// After a working folder was added.
     "DirectoryAdded" DirectoryAdded outputs NoSpecific {
-        /// The folder.
+        /// Path of the folder.
         directory: req String,
-        /// How: `slash_command` or `register_repo_root`.
+        /// How it was added: `slash_command` or `register_repo_root`.
         source: opt String,
     }
 
-    /// More of an answer is about to be shown.
+    /// Before a further part of an answer is shown.
     "MessageDisplay" MessageDisplay outputs MessageDisplaySpecific {
-        /// The turn.
+        /// Id of the turn.
         turn_id: opt String,
-        /// The answer, by an id of its own.
+        /// Id of the answer, which is not the API's message id.
         message_id: opt String,
-        /// How many pieces came before.
+        /// Number of parts before this one.
         index: opt u64,
-        /// Whether this is the last piece.
+        /// Whether this is the last part.
         is_final: opt bool = "final",
-        /// The piece: whole lines, except at the end.
+        /// The text: whole lines, except at the end.
         delta: req String,
     }
 }

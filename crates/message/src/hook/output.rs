@@ -1,4 +1,4 @@
-//! What a hook answers, typed by its event.
+//! Typed hook outputs.
 
 use std::time::Duration;
 
@@ -31,57 +31,56 @@ use crate::{Json, Maybe};
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct HookOutput<S> {
-    /// What any hook may answer.
+    /// Fields that hooks of every event may set.
     pub common: HookCommonOutput,
-    /// What only hooks of the event may answer.
+    /// Fields that only hooks of this event may set.
     pub specific: Option<S>,
 }
 
-/// What a hook of an event answers.
+/// The output type of a hook of event `E`.
 pub type HookOutputFor<E> = HookOutput<<E as HookEvent>::Specific>;
 
-/// What a hook of `PreToolUse` answers.
+/// The output type of a `PreToolUse` hook.
 pub type PreToolUseOutput = HookOutput<PreToolUseSpecific>;
 
 impl<S> HookOutput<S> {
-    /// Nothing: everything goes on as if the hook were not there.
+    /// Makes an output that changes nothing.
     pub fn empty() -> Self {
         Self::default()
     }
 
-    /// The hook goes on by itself, and the agent does not wait for it.
+    /// Makes an output of a hook that continues in the background; the agent does not wait for it.
     pub fn asynchronous() -> Self {
         Self { common: HookCommonOutput { is_async: true.into(), ..HookCommonOutput::default() }, specific: None }
     }
 
-    /// Sets how long a hook that goes on by itself may take.
+    /// Sets the time limit of a hook that continues in the background.
     pub fn with_async_timeout(mut self, time: Duration) -> Self {
         self.common.async_timeout = Maybe::Value(u64::try_from(time.as_millis()).unwrap_or(u64::MAX).into());
         self
     }
 
-    /// Holds up what the event is about: a call, a prompt, the end of a turn. The
-    /// model gets the reason.
+    /// Blocks the tool call, the prompt or the end of the turn. The model gets the reason.
     pub fn block(mut self, reason: impl Into<String>) -> Self {
         self.common.decision = HookDecision::Block.into();
         self.common.reason = Maybe::Value(reason.into());
         self
     }
 
-    /// Ends the turn; the user sees the reason.
+    /// Ends the turn. The user sees the reason.
     pub fn stop(mut self, reason: impl Into<String>) -> Self {
         self.common.should_continue = Maybe::Value(false);
         self.common.stop_reason = Maybe::Value(reason.into());
         self
     }
 
-    /// Tells the user something.
+    /// Sets a message for the user.
     pub fn with_system_message(mut self, message: impl Into<String>) -> Self {
         self.common.system_message = Maybe::Value(message.into());
         self
     }
 
-    /// Keeps what the hook printed from being shown.
+    /// Hides the hook's stdout from the user.
     pub fn suppress_output(mut self) -> Self {
         self.common.suppress_output = Maybe::Value(true);
         self
@@ -89,7 +88,7 @@ impl<S> HookOutput<S> {
 }
 
 impl<S: HasAdditionalContext> HookOutput<S> {
-    /// Tells the model something.
+    /// Adds context for the model.
     pub fn with_additional_context(mut self, context: impl Into<String>) -> Self {
         self.specific.get_or_insert_default().set_additional_context(context.into());
         self
@@ -97,26 +96,26 @@ impl<S: HasAdditionalContext> HookOutput<S> {
 }
 
 impl<S: CanDecide> HookOutput<S> {
-    /// It may be done, without asking.
+    /// Makes an output that allows the operation without asking the user.
     pub fn allow() -> Self {
         S::allow().into()
     }
 
-    /// It is blocked; the model gets the reason.
+    /// Makes an output that denies the operation. The model gets the reason.
     pub fn deny(reason: impl Into<String>) -> Self {
         S::deny(reason.into()).into()
     }
 }
 
 impl<S: CanAsk> HookOutput<S> {
-    /// The user is asked, and told why.
+    /// Makes an output that asks the user. The user sees the reason.
     pub fn ask(reason: impl Into<String>) -> Self {
         S::ask(reason.into()).into()
     }
 }
 
 impl HookOutput<PreToolUseSpecific> {
-    /// The tool runs with this input, if it may run.
+    /// Sets a new input for the tool call, if it is allowed.
     pub fn with_updated_input(mut self, input: impl Into<Json>) -> Self {
         self.specific.get_or_insert_default().updated_input = Maybe::Value(input.into());
         self
@@ -124,7 +123,7 @@ impl HookOutput<PreToolUseSpecific> {
 }
 
 impl HookOutput<PermissionRequestSpecific> {
-    /// The tool may run, with this input.
+    /// Makes an output that allows the tool call with a new input.
     pub fn allow_with_input(input: impl Into<Json>) -> Self {
         let allow = Allow { updated_input: Maybe::Value(input.into()), ..Allow::default() };
         let decision = PermissionRequestDecision::Allow(Box::new(allow));
@@ -133,7 +132,7 @@ impl HookOutput<PermissionRequestSpecific> {
 }
 
 impl HookOutput<PostToolUseSpecific> {
-    /// The model is shown this in place of what the tool gave.
+    /// Replaces the tool's output for the model.
     pub fn with_updated_tool_output(mut self, output: impl Into<Json>) -> Self {
         self.specific.get_or_insert_default().updated_tool_output = Maybe::Value(output.into());
         self
@@ -141,7 +140,7 @@ impl HookOutput<PostToolUseSpecific> {
 }
 
 impl<S: Serialize> HookOutput<S> {
-    /// The answer as it goes over the wire; what is not set is not there.
+    /// Returns the output as JSON, with the fields that are set.
     pub fn to_json(&self) -> Json {
         Json::from_serialize(self)
     }

@@ -1,4 +1,4 @@
-//! What only one event's hooks may answer: `hookSpecificOutput`.
+//! Output fields that only hooks of one event may set: `hookSpecificOutput`.
 
 use serde::{Serialize, Serializer};
 
@@ -6,7 +6,7 @@ use crate::control::{Allow, Deny};
 use crate::macros::{open_enum, open_str_enum, wire};
 use crate::{Json, Maybe};
 
-/// For events whose hooks have nothing more to answer than any hook.
+/// For events without output fields of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoSpecific {}
 
@@ -16,48 +16,48 @@ impl Serialize for NoSpecific {
     }
 }
 
-/// Can tell the model something beside.
+/// Implemented by outputs that can add context for the model.
 pub trait HasAdditionalContext: Default {
-    /// Tells it.
+    /// Sets the context.
     fn set_additional_context(&mut self, context: String);
 }
 
-/// Can decide whether something may be done.
+/// Implemented by outputs that can allow or deny an operation.
 pub trait CanDecide: Sized {
-    /// It may.
+    /// Allows the operation.
     fn allow() -> Self;
-    /// It may not, and why.
+    /// Denies the operation with a reason.
     fn deny(reason: String) -> Self;
 }
 
-/// Can leave the decision to the user.
+/// Implemented by outputs that can leave the decision to the user.
 pub trait CanAsk: CanDecide {
-    /// The user is asked, and told why.
+    /// Asks the user; the user sees the reason.
     fn ask(reason: String) -> Self;
 }
 
 open_str_enum! {
-    /// Whether something may be done.
+    /// Decision of a hook on an operation.
     pub enum PermissionDecision {
-        /// It may, without asking.
+        /// Allowed without asking the user.
         "allow" => Allow,
-        /// It may not.
+        /// Denied.
         "deny" => Deny,
         /// The user is asked.
         "ask" => Ask,
-        /// The turn ends here, and the host goes on later.
+        /// The turn ends, and the host decides later.
         "defer" => Defer,
     }
 }
 
 open_str_enum! {
-    /// How the user answers an MCP server.
+    /// Response of the user to an elicitation request.
     pub enum ElicitationAction {
-        /// Fills the form in.
+        /// The user filled in the form.
         "accept" => Accept,
-        /// Declines the elicitation request.
+        /// The user declined.
         "decline" => Decline,
-        /// Says nothing.
+        /// The user did not respond.
         "cancel" => Cancel,
     }
 }
@@ -65,11 +65,11 @@ open_str_enum! {
 wire! {
     /// For hooks of `PreToolUse`.
     pub struct PreToolUseSpecific ["hookEventName" = "PreToolUse"] {
-        /// Whether the tool may run.
+        /// Decision on the tool call.
         permission_decision: opt PermissionDecision = "permissionDecision",
         /// Reason for the decision, shown to the user or the model.
         permission_decision_reason: opt String = "permissionDecisionReason",
-        /// The input to run it with.
+        /// New input for the tool call.
         updated_input: opt Json = "updatedInput",
         /// Text added to the conversation for the model.
         additional_context: opt String = "additionalContext",
@@ -83,7 +83,7 @@ wire! {
         additional_context: opt String = "additionalContext",
         /// Additional context for the decision on later calls.
         classifier_context: opt String = "classifierContext",
-        /// The output to show the model.
+        /// New output of the tool for the model.
         updated_tool_output: opt Json = "updatedToolOutput",
         /// The same, for tools of MCP servers only.
         updated_mcp_tool_output: opt Json = "updatedMCPToolOutput",
@@ -95,9 +95,9 @@ wire! {
     pub struct UserPromptSubmitSpecific ["hookEventName" = "UserPromptSubmit"] {
         /// Text added to the conversation for the model.
         additional_context: opt String = "additionalContext",
-        /// The session's title from now on.
+        /// New title of the session.
         session_title: opt String = "sessionTitle",
-        /// A blocked prompt is not shown again.
+        /// Whether the text of a blocked prompt is hidden.
         suppress_original_prompt: opt bool = "suppressOriginalPrompt",
     }
 }
@@ -107,7 +107,7 @@ wire! {
     pub struct UserPromptExpansionSpecific ["hookEventName" = "UserPromptExpansion"] {
         /// Text added to the conversation for the model.
         additional_context: opt String = "additionalContext",
-        /// A blocked prompt is not shown again.
+        /// Whether the text of a blocked prompt is hidden.
         suppress_original_prompt: opt bool = "suppressOriginalPrompt",
     }
 }
@@ -117,13 +117,13 @@ wire! {
     pub struct SessionStartSpecific ["hookEventName" = "SessionStart"] {
         /// Text added to the conversation for the model.
         additional_context: opt String = "additionalContext",
-        /// What the user says first.
+        /// First prompt of the session.
         initial_user_message: opt String = "initialUserMessage",
-        /// The session's title.
+        /// Title of the session.
         session_title: opt String = "sessionTitle",
         /// Files to watch.
         watch_paths: opt Vec<String> = "watchPaths",
-        /// Skills and commands are looked for again.
+        /// Whether skills and commands are read again.
         reload_skills: opt bool = "reloadSkills",
     }
 }
@@ -131,7 +131,7 @@ wire! {
 wire! {
     /// For hooks of `PreModelSwitch`.
     pub struct PreModelSwitchSpecific ["hookEventName" = "PreModelSwitch"] {
-        /// Whether the model may take over.
+        /// Decision on the change of the model.
         permission_decision: opt PermissionDecision = "permissionDecision",
         /// Reason for the decision, shown to the user or the model.
         permission_decision_reason: opt String = "permissionDecisionReason",
@@ -141,17 +141,17 @@ wire! {
 wire! {
     /// For hooks of `PermissionRequest`.
     pub struct PermissionRequestSpecific ["hookEventName" = "PermissionRequest"] {
-        /// What the user need not be asked any more.
+        /// Decision in place of the user's.
         decision: req PermissionRequestDecision,
     }
 }
 
 open_enum! {
-    /// What a hook answers in the user's place.
+    /// Decision of a hook in place of the user's.
     pub enum PermissionRequestDecision by "behavior" {
-        /// The tool may run.
+        /// The tool call is allowed.
         "allow" => Allow(Allow),
-        /// The tool may not run.
+        /// The tool call is denied.
         "deny" => Deny(Deny),
     }
 }
@@ -159,7 +159,7 @@ open_enum! {
 wire! {
     /// For hooks of `PermissionDenied`.
     pub struct PermissionDeniedSpecific ["hookEventName" = "PermissionDenied"] {
-        /// The model may try again.
+        /// Whether the model may try again.
         retry: opt bool,
     }
 }
@@ -167,7 +167,7 @@ wire! {
 wire! {
     /// For hooks of `WorktreeCreate`.
     pub struct WorktreeCreateSpecific ["hookEventName" = "WorktreeCreate"] {
-        /// Where the worktree is.
+        /// Path of the new worktree.
         worktree_path: req String = "worktreePath",
     }
 }
@@ -175,7 +175,7 @@ wire! {
 wire! {
     /// For hooks of `MessageDisplay`.
     pub struct MessageDisplaySpecific ["hookEventName" = "MessageDisplay"] {
-        /// What is shown in place of the piece.
+        /// Text to show instead of the part.
         display_content: opt String = "displayContent",
     }
 }
@@ -204,15 +204,15 @@ macro_rules! elicitation_outputs {
         wire! {
             $(#[$meta])*
             pub struct $specific ["hookEventName" = $name] {
-                /// How the server is answered.
+                /// Response to the server.
                 action: opt ElicitationAction,
-                /// Text that is shown.
+                /// Values of the form.
                 content: opt Json,
             }
         }
 
         impl $specific {
-            /// Fills the form in.
+            /// Fills in the form.
             pub fn accept(content: impl Into<Json>) -> Self {
                 let content = Maybe::Value(content.into());
                 Self { action: ElicitationAction::Accept.into(), content, ..Self::default() }

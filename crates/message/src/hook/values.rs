@@ -3,7 +3,7 @@
 use crate::macros::open_str_enum;
 
 open_str_enum! {
-    /// What a hook of any event may decide.
+    /// Decision in the output of a hook of any event.
     pub enum HookDecision {
         /// The tool call is permitted (older form of `permissionDecision: allow`).
         "approve" => Approve,
@@ -13,13 +13,13 @@ open_str_enum! {
 }
 
 open_str_enum! {
-    /// How a hook ended.
+    /// Outcome of a hook.
     pub enum HookOutcome {
-        /// With exit code 0.
+        /// Exit code 0.
         "success" => Success,
-        /// With an error.
+        /// An error.
         "error" => Error,
-        /// It was cancelled.
+        /// The hook was cancelled.
         "cancelled" => Cancelled,
     }
 }
