@@ -44,7 +44,7 @@ pub(crate) fn run(args: &AnswerArgs, global: &GlobalArgs, output: &Output) -> Re
 
 /// A received request as one line of the log.
 fn request_line(request: &ReceivedRequest) -> String {
-    let rule = request.matched_rule.as_deref().unwrap_or("nothing fits");
+    let rule = request.matched_rule.as_deref().unwrap_or("no rule matches");
     let about = if request.summary.is_empty() { String::new() } else { format!(" ({})", request.summary) };
     let text = format!("{} {} {} -> {} {rule}{about}", request.number, request.method, request.path, request.status);
     quipu_render::sanitize(&text).replace('\n', " ")

@@ -1,21 +1,21 @@
-//! A request, seen as what rules ask about it.
+//! A parsed request, with the properties that rules test.
 
 use std::collections::HashMap;
 
 use quipu_message::api::Request;
 use quipu_message::{Block, Content, Message, Role};
 
-/// What is asked for.
+/// What the request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RequestKind {
     /// A message.
     Message,
-    /// The size of a prompt.
+    /// A token count.
     CountTokens,
 }
 
 impl RequestKind {
-    /// What a path asks for; `None` if the API has no such method.
+    /// The kind of a request by method and path; `None` if the API has no such method.
     pub(crate) fn from_path(method: &str, path: &str) -> Option<Self> {
         let path = path.split('?').next().unwrap_or_default().trim_end_matches('/');
         match (method, path) {
@@ -26,37 +26,37 @@ impl RequestKind {
     }
 }
 
-/// One request with what can be read from it.
+/// A parsed request, with the properties that rules test.
 #[derive(Debug, Clone)]
 pub(crate) struct IncomingRequest {
     pub(crate) kind: RequestKind,
     pub(crate) request: Request,
-    /// The words of the last user message, without tool results; without system reminders, too,
-    /// unless they tell of a task or it holds nothing else.
+    /// Text of the last user message, without tool results and system reminders. Reminders are
+    /// included if they are task notifications or if there is no other text.
     pub(crate) user_text: String,
-    /// The last of these texts.
+    /// The last text block of `user_text`.
     pub(crate) last_text: String,
-    /// The results in the last user message: tool, call, words.
+    /// The tool results in the last user message: tool name, call id, text.
     pub(crate) tool_results: Vec<(String, String, String)>,
     pub(crate) system: String,
-    /// Which user prompt this belongs to, counted from 1.
+    /// Number of the user prompt, from 1.
     pub(crate) turn: usize,
-    /// Which call of the conversation this is, counted from 1.
+    /// Number of the API call in the conversation, from 1.
     pub(crate) step: usize,
     pub(crate) is_subagent: bool,
-    /// About how many tokens the request has.
+    /// Estimated number of tokens of the request.
     pub(crate) estimated_tokens: u64,
 }
 
 impl IncomingRequest {
-    pub(crate) fn parse(asked: RequestKind, body: &str, subagent: bool) -> serde_json::Result<Self> {
+    pub(crate) fn parse(kind: RequestKind, body: &str, subagent: bool) -> serde_json::Result<Self> {
         let request: Request = serde_json::from_str(body)?;
         let of = |role: Role| request.messages.iter().filter(move |message| message.role == role);
         let is_turn = |message: &&Message| result_blocks(message).next().is_none();
         let last = of(Role::User).next_back();
         let texts: Vec<String> = last.map(user_texts).unwrap_or_default();
         Ok(Self {
-            kind: asked,
+            kind,
             user_text: texts.join("\n"),
             last_text: texts.last().cloned().unwrap_or_default(),
             tool_results: last.map(|last| tool_results(last, &request)).unwrap_or_default(),
@@ -77,21 +77,21 @@ impl IncomingRequest {
         self.request.stream.is_true()
     }
 
-    /// The request in a few words, for messages to people.
+    /// Short description of the request for logs.
     pub(crate) fn summary(&self) -> String {
         let tools = self.request.tools.get().map_or(0, Vec::len);
-        let mut words = format!("{}, {tools} tools, turn {}, step {}", self.request.model, self.turn, self.step);
+        let mut summary = format!("{}, {tools} tools, turn {}, step {}", self.request.model, self.turn, self.step);
         for (tool, _, _) in &self.tool_results {
-            words.push_str(&format!(", result of {tool}"));
+            summary.push_str(&format!(", result of {tool}"));
         }
         if !self.last_text.is_empty() {
             let mut short: String = self.last_text.chars().take(60).collect();
             if short.len() < self.last_text.len() {
                 short.push('…');
             }
-            words.push_str(&format!(", {short:?}"));
+            summary.push_str(&format!(", {short:?}"));
         }
-        words
+        summary
     }
 }
 
@@ -99,12 +99,12 @@ fn result_blocks(message: &Message) -> impl Iterator<Item = &quipu_message::Tool
     message.content.blocks().iter().filter_map(Block::tool_result)
 }
 
-/// What the user says in a message; what the agent reminds of, when that is all.
+/// The user's texts of a message; the system reminders if there are no others.
 fn user_texts(message: &Message) -> Vec<String> {
     let is_reminder =
         |text: &String| text.trim_start().starts_with("<system-reminder>") && !text.contains("<task-notification>");
-    let (reminders, said): (Vec<String>, Vec<String>) = message_texts(message).into_iter().partition(is_reminder);
-    if said.is_empty() { reminders } else { said }
+    let (reminders, texts): (Vec<String>, Vec<String>) = message_texts(message).into_iter().partition(is_reminder);
+    if texts.is_empty() { reminders } else { texts }
 }
 
 fn message_texts(message: &Message) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! A whole message cut into the events that stream it.
+//! Splits a complete message into the events of a stream.
 
 use quipu_message::api::{
     BlockDelta, BlockStart, BlockStop, Delta, InputJsonDelta, MessageDelta, MessageDeltaFields, MessageStart,
@@ -6,10 +6,10 @@ use quipu_message::api::{
 };
 use quipu_message::{Block, Content, Json, Maybe, Message, Usage};
 
-/// How many characters one delta holds unless the script says otherwise.
+/// Characters in each delta, if the script sets no other number.
 pub(crate) const DEFAULT_CHUNK_CHARS: usize = 24;
 
-/// The events that stream a message; accumulated they give it back.
+/// The events that stream a message; accumulating them gives the same message.
 pub(crate) fn message_events(message: &Message, chunk: usize) -> Vec<StreamEvent> {
     let mut out = vec![message_start(message)];
     for (index, block) in message.content.clone().into_blocks().into_iter().enumerate() {
@@ -27,14 +27,14 @@ pub(crate) fn message_events(message: &Message, chunk: usize) -> Vec<StreamEvent
     out
 }
 
-/// The message without what is known only at its end.
+/// The first event: the message without its content, stop reason and output tokens.
 fn message_start(message: &Message) -> StreamEvent {
-    let mut begun = Message { content: Content::Blocks(Vec::new()), stop_reason: Maybe::Null, ..message.clone() };
-    begun.stop_sequence = Maybe::Null;
-    if let Maybe::Value(usage) = &mut begun.usage {
+    let mut start = Message { content: Content::Blocks(Vec::new()), stop_reason: Maybe::Null, ..message.clone() };
+    start.stop_sequence = Maybe::Null;
+    if let Maybe::Value(usage) = &mut start.usage {
         usage.output_tokens = Maybe::Value(1);
     }
-    StreamEvent::MessageStart(Box::new(MessageStart { message: begun, ..MessageStart::default() }))
+    StreamEvent::MessageStart(Box::new(MessageStart { message: start, ..MessageStart::default() }))
 }
 
 fn message_delta(message: &Message) -> StreamEvent {
@@ -48,7 +48,7 @@ fn message_delta(message: &Message) -> StreamEvent {
     StreamEvent::MessageDelta(Box::new(MessageDelta { delta, usage, ..MessageDelta::default() }))
 }
 
-/// A block as it begins, and what it grows by.
+/// Splits a block into its start and its deltas.
 fn split_block(block: Block, chunk: usize) -> (Block, Vec<Delta>) {
     let split = |text: &str| -> Vec<String> {
         let letters: Vec<char> = text.chars().collect();

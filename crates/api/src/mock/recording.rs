@@ -1,4 +1,4 @@
-//! Recorded calls, played again in their order.
+//! Recorded API calls, replayed in their order.
 
 use quipu_conversation::Accumulator;
 use quipu_message::api::{RecordedApiCall, StreamEvent};
@@ -8,7 +8,7 @@ use super::incoming::{IncomingRequest, RequestKind};
 use super::message_events::DEFAULT_CHUNK_CHARS;
 use super::response::{MockResponse, ResponseEnd};
 
-/// The calls of a recording, each answered once.
+/// The calls of a recording, each replayed once.
 #[derive(Debug, Clone)]
 pub(crate) struct Recording {
     calls: Vec<ReplayCall>,
@@ -22,7 +22,7 @@ struct ReplayCall {
 }
 
 impl Recording {
-    /// The calls of an `api.jsonl`; a line that is none is an error with its number.
+    /// Reads the calls of an `api.jsonl`; an invalid line is an error with its number.
     pub(crate) fn parse(text: &str) -> Result<Self, (usize, String)> {
         let mut calls = Vec::new();
         for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -31,13 +31,13 @@ impl Recording {
             let (Some(method), Some(path)) = (exchange.method.text(), exchange.path.text()) else {
                 return Err((index + 1, "a recorded call has a method and a path".to_owned()));
             };
-            // Calls of other methods, such as a look whether the host is there, are answered anyway.
-            let Some(asked) = RequestKind::from_path(method, path) else { continue };
+            // Calls of other methods, such as connection checks, are not replayed.
+            let Some(kind) = RequestKind::from_path(method, path) else { continue };
             let headers = exchange.headers.get().map(Vec::as_slice).unwrap_or_default();
             let subagent = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(SUBAGENT_HEADER));
-            let question =
-                IncomingRequest::parse(asked, exchange.body.get().map_or("null", Json::text), subagent).map_err(bad)?;
-            calls.push(ReplayCall { exchange, request: question, is_used: false });
+            let body = exchange.body.get().map_or("null", Json::text);
+            let request = IncomingRequest::parse(kind, body, subagent).map_err(bad)?;
+            calls.push(ReplayCall { exchange, request, is_used: false });
         }
         if calls.is_empty() {
             Err((1, "no call of /v1/messages is recorded here".to_owned()))
@@ -46,31 +46,31 @@ impl Recording {
         }
     }
 
-    /// Answers with the first call not played yet that asked for the same: first one
-    /// whose last words or results are the same, then any of its kind (with or without
-    /// tools, of a subagent or not). Gives its number in the recording.
-    pub(crate) fn next_response(&mut self, question: &IncomingRequest) -> Option<(usize, MockResponse)> {
-        let kind = |call: &ReplayCall| {
+    /// The response of the first call not yet replayed that matches the request, with its number in
+    /// the recording: a call of the same kind (with or without tools, of a subagent or not) that ends
+    /// with the same text or tool results, or else any of the same kind. `None` if there is none.
+    pub(crate) fn next_response(&mut self, incoming: &IncomingRequest) -> Option<(usize, MockResponse)> {
+        let is_same_kind = |call: &ReplayCall| {
             let recorded = &call.request;
-            recorded.kind == question.kind
-                && recorded.has_tools() == question.has_tools()
-                && recorded.is_subagent == question.is_subagent
+            recorded.kind == incoming.kind
+                && recorded.has_tools() == incoming.has_tools()
+                && recorded.is_subagent == incoming.is_subagent
         };
-        let mut free = self.calls.iter().enumerate().filter(|(_, call)| !call.is_used && kind(call));
-        let same = free.clone().find(|(_, call)| has_same_input(&call.request, question));
+        let mut free = self.calls.iter().enumerate().filter(|(_, call)| !call.is_used && is_same_kind(call));
+        let same = free.clone().find(|(_, call)| has_same_input(&call.request, incoming));
         let (index, _) = same.or_else(|| free.next())?;
         let call = &mut self.calls[index];
         call.is_used = true;
-        Some((index + 1, recorded_response(&call.exchange, question.wants_stream())))
+        Some((index + 1, recorded_response(&call.exchange, incoming.wants_stream())))
     }
 }
 
-/// The header that a subagent's calls carry.
+/// Header of API calls that a subagent makes.
 pub(crate) const SUBAGENT_HEADER: &str = "x-claude-code-agent-id";
 
 fn has_same_input(a: &IncomingRequest, b: &IncomingRequest) -> bool {
-    let calls = |question: &IncomingRequest| -> Vec<String> {
-        let mut ids: Vec<_> = question.tool_results.iter().map(|(_, id, _)| id.clone()).collect();
+    let calls = |incoming: &IncomingRequest| -> Vec<String> {
+        let mut ids: Vec<_> = incoming.tool_results.iter().map(|(_, id, _)| id.clone()).collect();
         ids.sort();
         ids
     };
@@ -85,7 +85,7 @@ fn recorded_response(exchange: &RecordedApiCall, stream: bool) -> MockResponse {
     let status = exchange.status.get().copied().unwrap_or(200);
     let Some(events) = exchange.sse.get() else {
         let body = exchange.response.get().cloned().unwrap_or_default();
-        // A message recorded in one piece is streamed when that is asked for.
+        // A message that was recorded as one body is streamed if the request asks for it.
         let message = body.read::<Message>().ok().filter(|_| stream && status == 200);
         return message.map_or_else(
             || MockResponse::from_json(status, &body),
@@ -96,12 +96,12 @@ fn recorded_response(exchange: &RecordedApiCall, stream: bool) -> MockResponse {
         return MockResponse::from_message(&message, false, DEFAULT_CHUNK_CHARS);
     }
     let tag = |event: &Json| event.read::<StreamEvent>().map(|event| event.tag().to_owned()).unwrap_or_default();
-    let finish = match (exchange.cut.is_true(), exchange.client_gone.is_value()) {
+    let end = match (exchange.cut.is_true(), exchange.client_gone.is_value()) {
         (true, _) => ResponseEnd::Cut,
         (_, true) => ResponseEnd::Hang,
         _ => ResponseEnd::Complete,
     };
-    MockResponse { end: finish, status, ..MockResponse::from_events(events, tag) }
+    MockResponse { end, status, ..MockResponse::from_events(events, tag) }
 }
 
 fn accumulate_events(events: &[Json]) -> Option<Message> {

@@ -1,4 +1,4 @@
-//! The pieces a scripted reply is made of.
+//! The blocks of a scripted reply.
 
 use std::fmt;
 
@@ -6,11 +6,11 @@ use quipu_message::{Block, Json, Maybe, RedactedThinking, Thinking, ToolUse};
 use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor, value::MapAccessDeserializer};
 use serde_json::Value;
 
-/// What a reply says: one piece or several.
+/// The blocks of a reply: one or several.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ReplyBlocks(pub(crate) Vec<ReplyBlock>);
 
-/// One block of a reply, its id still to be given.
+/// One block of a reply; a tool call gets its id when the reply is sent.
 #[derive(Debug, Clone)]
 pub(crate) enum ReplyBlock {
     Block(Block),
@@ -18,7 +18,7 @@ pub(crate) enum ReplyBlock {
 }
 
 impl ReplyBlock {
-    /// The block; a call without an id gets the next one.
+    /// Makes the block; a tool call without an id gets the next one.
     pub(crate) fn to_block(&self, id: impl FnOnce() -> String) -> Block {
         match self {
             Self::Block(block) => block.clone(),
@@ -32,7 +32,7 @@ fn tool_use_block(id: String, name: &str, input: &Value) -> Block {
     Block::ToolUse(Box::new(ToolUse { id, name: name.to_owned(), input, ..ToolUse::default() }))
 }
 
-/// A piece as it is written in a script.
+/// A block as written in a script.
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ScriptedBlock {
@@ -62,7 +62,7 @@ impl ScriptedBlock {
             return Err("signature belongs to thinking".into());
         }
         if let Some(thinking) = self.thinking {
-            // A signature proves the reasoning to a real server; ours asks for none.
+            // A real server checks the signature; the mock server does not.
             let signature = Maybe::Value(self.signature.unwrap_or_else(|| "c2NyaXB0ZWQ=".to_owned()));
             let block = Thinking { thinking, signature, ..Thinking::default() };
             return Ok(ReplyBlock::Block(Block::Thinking(Box::new(block))));

@@ -1,4 +1,4 @@
-//! An answer ready to be sent: status, headers, pieces of the body, and its end.
+//! A response ready to be sent: status, headers, chunks of the body, and how it ends.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::incoming::IncomingRequest;
 use super::message_events::{DEFAULT_CHUNK_CHARS, message_events};
 use super::rule::{Action, ErrorReply, Reply, ReplyEnd, Rule, StreamFailure};
 
-/// An answer ready to be sent.
+/// A response ready to be sent.
 #[derive(Debug)]
 pub(crate) struct MockResponse {
     pub(crate) status: u16,
@@ -23,18 +23,18 @@ pub(crate) struct MockResponse {
     pub(crate) end: ResponseEnd,
 }
 
-/// What comes after the last piece.
+/// What happens after the last chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResponseEnd {
-    /// The proper end.
+    /// The body ends normally.
     Complete,
-    /// A broken connection.
+    /// The connection breaks.
     Cut,
-    /// Nothing, until the other side leaves.
+    /// Nothing is sent until the client disconnects.
     Hang,
 }
 
-/// Makes ids that no other answerer makes.
+/// Makes ids that are unique, also across servers.
 #[derive(Debug)]
 pub(crate) struct IdGenerator {
     seed: u64,
@@ -55,7 +55,7 @@ impl IdGenerator {
 }
 
 impl MockResponse {
-    /// A body in one piece.
+    /// Makes a response with a complete body.
     pub(crate) fn from_body(status: u16, kind: &'static str, body: String) -> Self {
         Self {
             status,
@@ -68,12 +68,12 @@ impl MockResponse {
         }
     }
 
-    /// JSON in one piece.
+    /// Makes a response with a JSON body.
     pub(crate) fn from_json(status: u16, body: &impl Serialize) -> Self {
         Self::from_body(status, "application/json", quipu_message::Json::from_serialize(body).text().to_owned())
     }
 
-    /// The API's error object.
+    /// Makes a response with the API's error object.
     pub(crate) fn from_error(status: u16, kind: &str, message: &str, request_id: &str) -> Self {
         let error = error_body(kind, message);
         let body =
@@ -81,12 +81,12 @@ impl MockResponse {
         Self::from_json(status, &body)
     }
 
-    /// The size of a prompt.
+    /// Makes the response to a token count.
     pub(crate) fn from_token_count(input_tokens: u64) -> Self {
         Self::from_json(200, &TokenCount { input_tokens, ..TokenCount::default() })
     }
 
-    /// A stream of events.
+    /// Makes a response with a stream of events.
     pub(crate) fn from_events<T: Serialize>(events: &[T], tag: impl Fn(&T) -> String) -> Self {
         let write = |event: &T| {
             let data = quipu_message::Json::from_serialize(event).text().to_owned();
@@ -98,7 +98,7 @@ impl MockResponse {
         Self { chunks: pieces, ..Self::from_body(200, "text/event-stream; charset=utf-8", String::new()) }
     }
 
-    /// A message, streamed or not as it was asked for.
+    /// Makes a response with a message, streamed or as one body.
     pub(crate) fn from_message(message: &Message, stream: bool, chunk: usize) -> Self {
         if stream {
             Self::from_events(&message_events(message, chunk), |event| event.tag().to_owned())
@@ -107,54 +107,54 @@ impl MockResponse {
         }
     }
 
-    /// What a rule answers to a question.
-    pub(crate) fn from_rule(rule: &Rule, question: &IncomingRequest, ids: &IdGenerator, request_id: &str) -> Self {
-        let mut play = match &rule.action {
-            Action::Reply(reply) => reply.to_response(question, ids, request_id),
+    /// Makes the response of a rule to a request.
+    pub(crate) fn from_rule(rule: &Rule, request: &IncomingRequest, ids: &IdGenerator, request_id: &str) -> Self {
+        let mut response = match &rule.action {
+            Action::Reply(reply) => reply.to_response(request, ids, request_id),
             Action::Error(refusal) => refusal.to_response(request_id),
             Action::CountTokens(tokens) => Self::from_token_count(*tokens),
         };
-        play.headers.extend(rule.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
-        play.delay = Duration::from_millis(rule.delay_ms);
-        play
+        response.headers.extend(rule.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+        response.delay = Duration::from_millis(rule.delay_ms);
+        response
     }
 }
 
 impl Reply {
-    fn to_response(&self, question: &IncomingRequest, ids: &IdGenerator, request_id: &str) -> MockResponse {
-        let message = self.to_message(question, ids);
-        let mut play = MockResponse::from_message(
+    fn to_response(&self, request: &IncomingRequest, ids: &IdGenerator, request_id: &str) -> MockResponse {
+        let message = self.to_message(request, ids);
+        let mut response = MockResponse::from_message(
             &message,
-            question.wants_stream(),
+            request.wants_stream(),
             self.chunk_chars.unwrap_or(DEFAULT_CHUNK_CHARS),
         );
-        play.chunk_delay = Duration::from_millis(self.chunk_delay_ms);
-        let (after, finish) = match &self.end {
-            ReplyEnd::Complete => return play,
+        response.chunk_delay = Duration::from_millis(self.chunk_delay_ms);
+        let (after, end) = match &self.end {
+            ReplyEnd::Complete => return response,
             ReplyEnd::Cut { after } => (*after, ResponseEnd::Cut),
             ReplyEnd::Hang { after } => (*after, ResponseEnd::Hang),
-            ReplyEnd::Error(failure) if question.wants_stream() => return failure.insert_into(play),
+            ReplyEnd::Error(failure) if request.wants_stream() => return failure.insert_into(response),
             ReplyEnd::Error(StreamFailure { kind, message, .. }) => {
                 return MockResponse::from_error(error_status(kind), kind, message, request_id);
             }
         };
-        if question.wants_stream() {
-            play.chunks.truncate(after);
+        if request.wants_stream() {
+            response.chunks.truncate(after);
         } else {
-            // A body in one piece breaks in its middle.
-            play.chunks = play.chunks.iter().map(|body| body.chars().take(body.len() / 2).collect()).collect();
+            // A body that is not streamed breaks off in its middle.
+            response.chunks = response.chunks.iter().map(|body| body.chars().take(body.len() / 2).collect()).collect();
         }
-        play.end = finish;
-        play
+        response.end = end;
+        response
     }
 
-    fn to_message(&self, question: &IncomingRequest, ids: &IdGenerator) -> Message {
-        let blocks: Vec<Block> = self.blocks.0.iter().map(|piece| piece.to_block(|| ids.next_id("toolu"))).collect();
+    fn to_message(&self, request: &IncomingRequest, ids: &IdGenerator) -> Message {
+        let blocks: Vec<Block> = self.blocks.0.iter().map(|block| block.to_block(|| ids.next_id("toolu"))).collect();
         let calls = blocks.iter().any(|block| block.tool_use().is_some());
         let stop = self.stop_reason.clone().unwrap_or_else(|| if calls { "tool_use" } else { "end_turn" }.to_owned());
         let written: usize = blocks.iter().map(|block| quipu_message::Json::from_serialize(block).text().len()).sum();
         let counted = Usage {
-            input_tokens: Maybe::Value(question.estimated_tokens),
+            input_tokens: Maybe::Value(request.estimated_tokens),
             output_tokens: Maybe::Value((written as u64).div_ceil(4)),
             cache_creation_input_tokens: Maybe::Value(0),
             cache_read_input_tokens: Maybe::Value(0),
@@ -168,7 +168,7 @@ impl Reply {
         Message {
             id: Maybe::Value(ids.next_id("msg").as_str().into()),
             kind: Maybe::Value("message".to_owned()),
-            model: Maybe::Value(question.request.model.clone()),
+            model: Maybe::Value(request.request.model.clone()),
             stop_reason: Maybe::Value(stop.as_str().into()),
             stop_sequence: Maybe::Null,
             usage: Maybe::Value(usage),
@@ -178,13 +178,13 @@ impl Reply {
 }
 
 impl StreamFailure {
-    /// Puts the error event after some events; nothing comes after it.
-    fn insert_into(&self, mut play: MockResponse) -> MockResponse {
+    /// Keeps the first events of a response and appends the error event.
+    fn insert_into(&self, mut response: MockResponse) -> MockResponse {
         let error = StreamError { error: error_body(&self.kind, &self.message), ..StreamError::default() };
         let event = MockResponse::from_events(&[StreamEvent::Error(Box::new(error))], |event| event.tag().to_owned());
-        play.chunks.truncate(self.after);
-        play.chunks.extend(event.chunks);
-        play
+        response.chunks.truncate(self.after);
+        response.chunks.extend(event.chunks);
+        response
     }
 }
 
@@ -214,7 +214,7 @@ fn fill_missing(slot: &mut Maybe<u64>, count: Maybe<u64>) {
     }
 }
 
-/// The API's words for a status.
+/// The API's error type and message for a status.
 fn default_error(status: u16) -> (&'static str, &'static str) {
     match status {
         401 => ("authentication_error", "invalid x-api-key"),

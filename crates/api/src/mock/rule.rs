@@ -1,4 +1,4 @@
-//! A rule: what it waits for and what it does.
+//! A rule: its condition and its action.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,17 +16,17 @@ use super::reply_block::ReplyBlocks;
 /// One rule of a script.
 #[derive(Debug, Clone)]
 pub(crate) struct Rule {
-    /// What the log calls it.
+    /// Name in the log.
     pub(crate) name: Option<String>,
     pub(crate) condition: Condition,
-    /// How often it may still be used; none is without end.
+    /// How often it may still be used; `None` if there is no limit.
     pub(crate) remaining_uses: Option<u64>,
     pub(crate) delay_ms: u64,
     pub(crate) headers: BTreeMap<String, String>,
     pub(crate) action: Action,
 }
 
-/// What a rule does.
+/// The action of a rule.
 #[derive(Debug, Clone)]
 pub(crate) enum Action {
     Reply(Box<Reply>),
@@ -34,14 +34,14 @@ pub(crate) enum Action {
     CountTokens(u64),
 }
 
-/// A message.
+/// A reply with a message.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reply {
     pub(crate) blocks: ReplyBlocks,
     pub(crate) stop_reason: Option<String>,
     pub(crate) usage: Option<quipu_message::Usage>,
     pub(crate) chunk_delay_ms: u64,
-    /// How many characters one delta holds.
+    /// Characters in each delta.
     pub(crate) chunk_chars: Option<usize>,
     pub(crate) end: ReplyEnd,
 }
@@ -60,7 +60,7 @@ pub(crate) enum ReplyEnd {
     Error(StreamFailure),
 }
 
-/// An error event in the middle.
+/// An error event after some events.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StreamFailure {
@@ -72,17 +72,17 @@ pub(crate) struct StreamFailure {
     pub(crate) message: String,
 }
 
-/// An error status.
+/// A reply with an error status.
 #[derive(Debug, Clone)]
 pub(crate) struct ErrorReply {
     pub(crate) status: u16,
     pub(crate) kind: Option<String>,
     pub(crate) message: Option<String>,
-    /// What is sent instead of the API's error object.
+    /// Body that is sent instead of the API's error object.
     pub(crate) body: Option<String>,
 }
 
-/// What must be true of a request; everything given must hold.
+/// Conditions on a request; all that are set must hold.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Condition {
@@ -103,19 +103,19 @@ pub(crate) struct Condition {
 }
 
 impl Rule {
-    /// Whether the rule answers this question, the `call`th since the start.
-    pub(crate) fn matches(&self, question: &IncomingRequest, call: usize) -> bool {
+    /// Whether the rule matches this request, the `call`th since the server started.
+    pub(crate) fn matches(&self, incoming: &IncomingRequest, call: usize) -> bool {
         let kind = match self.action {
-            Action::CountTokens(_) => question.kind == RequestKind::CountTokens,
-            Action::Reply(_) | Action::Error(_) => question.kind == RequestKind::Message,
+            Action::CountTokens(_) => incoming.kind == RequestKind::CountTokens,
+            Action::Reply(_) | Action::Error(_) => incoming.kind == RequestKind::Message,
         };
-        kind && self.remaining_uses != Some(0) && self.condition.is_met(question, call)
+        kind && self.remaining_uses != Some(0) && self.condition.is_met(incoming, call)
     }
 }
 
 impl Condition {
-    fn is_met(&self, question: &IncomingRequest, call: usize) -> bool {
-        let IncomingRequest { request, tool_results: results, .. } = question;
+    fn is_met(&self, incoming: &IncomingRequest, call: usize) -> bool {
+        let IncomingRequest { request, tool_results: results, .. } = incoming;
         let contains = |part: &Option<String>, text: &str| part.as_ref().is_none_or(|part| text.contains(part));
         let is = |wanted: &Option<usize>, found: usize| wanted.is_none_or(|wanted| wanted == found);
         let is_so = |wanted: &Option<bool>, found: bool| wanted.is_none_or(|wanted| wanted == found);
@@ -123,22 +123,22 @@ impl Condition {
         let words = |part: &String| results.iter().any(|(_, _, text)| text.contains(part));
         let offered = |name: &String| request.tools.get().is_some_and(|tools| tools.iter().any(|t| &t.name == name));
         contains(&self.model, &request.model)
-            && contains(&self.says, &question.user_text)
-            && self.matches.as_ref().is_none_or(|regex| regex.is_match(&question.user_text))
-            && contains(&self.system_says, &question.system)
+            && contains(&self.says, &incoming.user_text)
+            && self.matches.as_ref().is_none_or(|regex| regex.is_match(&incoming.user_text))
+            && contains(&self.system_says, &incoming.system)
             && self.result_of.as_ref().is_none_or(result)
             && self.result_says.as_ref().is_none_or(words)
             && self.tool.as_ref().is_none_or(offered)
-            && is_so(&self.tools, question.has_tools())
-            && is_so(&self.stream, question.wants_stream())
-            && is_so(&self.subagent, question.is_subagent)
-            && is(&self.turn, question.turn)
-            && is(&self.step, question.step)
+            && is_so(&self.tools, incoming.has_tools())
+            && is_so(&self.stream, incoming.wants_stream())
+            && is_so(&self.subagent, incoming.is_subagent)
+            && is(&self.turn, incoming.turn)
+            && is(&self.step, incoming.step)
             && is(&self.call, call)
     }
 }
 
-/// A rule as it is written in a script.
+/// A rule as written in a script.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ScriptedRule {
@@ -275,7 +275,7 @@ fn parse_header(name: String, value: Value) -> Result<(String, String), String> 
 
 fn regex<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Regex>, D::Error> {
     let text = Option::<String>::deserialize(d)?;
-    // The last line of the error says what is wrong; those before it draw where.
+    // The last line of the error is the message; the lines before it show the place.
     let wrong = |e: regex::Error| format!("matches: {}", e.to_string().lines().last().unwrap_or_default());
     text.map(|text| Regex::new(&text).map_err(|e| D::Error::custom(wrong(e)))).transpose()
 }

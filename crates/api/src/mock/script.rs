@@ -74,8 +74,8 @@ impl Script {
         Self::parse(&fs::read_to_string(path).map_err(fail)?)
     }
 
-    /// Reads a script: YAML; JSON when it begins with `[`; recorded calls, one JSON
-    /// object a line, when it begins with `{`.
+    /// Parses a script: JSON if it begins with `[`, recorded calls (one JSON object per line) if it
+    /// begins with `{`, otherwise YAML.
     pub fn parse(text: &str) -> Result<Self, ScriptError> {
         let source = match text.trim_start().chars().next() {
             None => return Err(ScriptError::Empty),
@@ -99,28 +99,28 @@ impl Script {
     /// the name of its rule; `None` if no rule matches.
     pub(crate) fn respond(
         &mut self,
-        question: &IncomingRequest,
+        incoming: &IncomingRequest,
         call: usize,
         ids: &IdGenerator,
         request_id: &str,
     ) -> Option<(String, MockResponse)> {
         let found = match &mut self.source {
-            ScriptSource::Recorded(recording) => {
-                recording.next_response(question).map(|(number, play)| (format!("recorded call {number}"), play))
-            }
+            ScriptSource::Recorded(recording) => recording
+                .next_response(incoming)
+                .map(|(number, response)| (format!("recorded call {number}"), response)),
             ScriptSource::Rules(rules) => {
-                let fits = |(_, rule): &(usize, &mut Rule)| rule.matches(question, call);
-                rules.iter_mut().enumerate().find(fits).map(|(index, rule)| {
+                let matches = |(_, rule): &(usize, &mut Rule)| rule.matches(incoming, call);
+                rules.iter_mut().enumerate().find(matches).map(|(index, rule)| {
                     rule.remaining_uses = rule.remaining_uses.map(|times| times - 1);
                     let name = rule.name.clone().unwrap_or_else(|| format!("rule {}", index + 1));
-                    (name, MockResponse::from_rule(rule, question, ids, request_id))
+                    (name, MockResponse::from_rule(rule, incoming, ids, request_id))
                 })
             }
         };
-        // Token counts need no rule: an estimate is good enough.
+        // Token counts need no rule; they are estimated.
         let counted = || {
-            (question.kind == RequestKind::CountTokens)
-                .then(|| ("estimate".to_owned(), MockResponse::from_token_count(question.estimated_tokens)))
+            (incoming.kind == RequestKind::CountTokens)
+                .then(|| ("estimate".to_owned(), MockResponse::from_token_count(incoming.estimated_tokens)))
         };
         found.or_else(counted)
     }
@@ -136,9 +136,9 @@ fn yaml_error(error: &serde_saphyr::Error) -> ScriptError {
     let error = error.without_snippet();
     let (line, column) = error.location().map_or((1, 1), |place| (place.line(), place.column()));
     let message = error.to_string().replace(&format!(" at line {line}, column {column}"), "");
-    let no_list = "expected sequence start";
+    let not_a_list = "expected sequence start";
     let message =
-        if message == no_list { "a script is a list of rules, each begun with `- `".to_owned() } else { message };
+        if message == not_a_list { "a script is a list of rules, each begun with `- `".to_owned() } else { message };
     ScriptError::Invalid { line, column, message }
 }
 

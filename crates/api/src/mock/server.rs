@@ -1,4 +1,4 @@
-//! The server: reads a request, asks the script, plays the answer.
+//! The HTTP server: reads a request, chooses a response from the script, sends it.
 
 use std::fmt;
 use std::io;
@@ -25,10 +25,10 @@ use super::response::{IdGenerator, MockResponse, ResponseEnd};
 use super::{ReceivedRequest, ResponseState, Script};
 use crate::secret::Secret;
 
-/// The most bytes of a request.
+/// Limit on the size of a request body.
 const MAX_REQUEST_BYTES: usize = 256 << 20;
 
-/// What all requests share.
+/// State that all requests share.
 pub(crate) struct ServerState {
     script: Mutex<Script>,
     requests: Mutex<Vec<ReceivedRequest>>,
@@ -43,26 +43,26 @@ pub(crate) type RequestObserver = Box<dyn Fn(&ReceivedRequest) + Send + Sync>;
 
 impl fmt::Debug for ServerState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Desk").field("seen", &self.requests().len()).finish_non_exhaustive()
+        f.debug_struct("ServerState").field("requests", &self.requests().len()).finish_non_exhaustive()
     }
 }
 
-pub(crate) async fn serve(listener: TcpListener, desk: Arc<ServerState>) {
-    let prompt = listener.tap_io(|tcp| {
-        // Small pieces are to arrive as they are sent; without it they arrive too, later.
+pub(crate) async fn serve(listener: TcpListener, server: Arc<ServerState>) {
+    let listener = listener.tap_io(|tcp| {
+        // Chunks are sent at once. If it fails, they arrive later.
         let _ = tcp.set_nodelay(true);
     });
-    // It ends only when it is dropped.
-    let _ = axum::serve(prompt, Router::new().fallback(handle_request).with_state(desk)).await;
+    // Ends only when the future is dropped.
+    let _ = axum::serve(listener, Router::new().fallback(handle_request).with_state(server)).await;
 }
 
-async fn handle_request(State(desk): State<Arc<ServerState>>, request: Request) -> Response {
+async fn handle_request(State(server): State<Arc<ServerState>>, request: Request) -> Response {
     let (head, body) = request.into_parts();
     let Ok(body) = to_bytes(body, MAX_REQUEST_BYTES).await else {
         return StatusCode::PAYLOAD_TOO_LARGE.into_response();
     };
     let text = |value: &axum::http::HeaderValue| Secret::from(String::from_utf8_lossy(value.as_bytes()).into_owned());
-    let seen = ReceivedRequest {
+    let received = ReceivedRequest {
         number: 0,
         method: head.method.to_string(),
         path: head.uri.path_and_query().map_or_else(String::new, ToString::to_string),
@@ -74,25 +74,25 @@ async fn handle_request(State(desk): State<Arc<ServerState>>, request: Request) 
         status: 0,
         state: ResponseState::InProgress,
     };
-    let request_id = desk.ids.next_id("req");
-    let (watch, play) = ServerState::respond(&desk, seen, &request_id);
-    if !play.delay.is_zero() {
-        sleep(play.delay).await;
+    let request_id = server.ids.next_id("req");
+    let (tracker, response) = ServerState::respond(&server, received, &request_id);
+    if !response.delay.is_zero() {
+        sleep(response.delay).await;
     }
-    let status = StatusCode::from_u16(play.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = Response::builder().status(status).header("content-type", play.content_type);
-    response = response.header("request-id", request_id);
-    for (name, value) in &play.headers {
-        response = response.header(name, value);
+    let status = StatusCode::from_u16(response.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut builder = Response::builder().status(status).header("content-type", response.content_type);
+    builder = builder.header("request-id", request_id);
+    for (name, value) in &response.headers {
+        builder = builder.header(name, value);
     }
-    let body = Body::from_stream(ResponseStream::new(play, watch));
-    response.body(body).unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
+    let body = Body::from_stream(ResponseStream::new(response, tracker));
+    builder.body(body).unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
 }
 
 impl ServerState {
-    pub(crate) fn new(script: Script, tell: Option<RequestObserver>) -> Self {
-        let (script, seen) = (Mutex::new(script), Mutex::new(Vec::new()));
-        Self { script, requests: seen, changed: Notify::new(), ids: IdGenerator::default(), observer: tell }
+    pub(crate) fn new(script: Script, observer: Option<RequestObserver>) -> Self {
+        let (script, requests) = (Mutex::new(script), Mutex::new(Vec::new()));
+        Self { script, requests, changed: Notify::new(), ids: IdGenerator::default(), observer }
     }
 
     pub(crate) fn requests(&self) -> Vec<ReceivedRequest> {
@@ -102,7 +102,7 @@ impl ServerState {
     pub(crate) async fn wait_until(&self, holds: impl Fn(&[ReceivedRequest]) -> bool) {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
-            // Listens before it looks, so that no change slips through between the two.
+            // Enabled before the check, so that no change in between is missed.
             changed.as_mut().enable();
             if holds(&self.requests.lock()) {
                 return;
@@ -111,57 +111,58 @@ impl ServerState {
         }
     }
 
-    /// Decides how to answer, and writes it down.
-    fn respond(desk: &Arc<Self>, mut seen: ReceivedRequest, request_id: &str) -> (ResponseTracker, MockResponse) {
-        // Requests are numbered in the order in which they are decided.
-        let mut script = desk.script.lock();
-        seen.number = desk.requests.lock().len() + 1;
-        let play = desk.choose_response(&mut script, &mut seen, request_id);
-        seen.status = play.status;
-        let index = seen.number - 1;
-        if let Some(tell) = &desk.observer {
-            tell(&seen);
-            (seen.body, seen.request) = (String::new(), None);
+    /// Chooses the response and records the request.
+    fn respond(server: &Arc<Self>, mut received: ReceivedRequest, request_id: &str) -> (ResponseTracker, MockResponse) {
+        // Requests are numbered in the order in which their responses are chosen.
+        let mut script = server.script.lock();
+        received.number = server.requests.lock().len() + 1;
+        let response = server.choose_response(&mut script, &mut received, request_id);
+        received.status = response.status;
+        let index = received.number - 1;
+        if let Some(observer) = &server.observer {
+            observer(&received);
+            (received.body, received.request) = (String::new(), None);
         }
-        desk.requests.lock().push(seen);
+        server.requests.lock().push(received);
         drop(script);
-        desk.changed.notify_waiters();
-        (ResponseTracker { server: Arc::clone(desk), index, state: ResponseState::ClientDisconnected }, play)
+        server.changed.notify_waiters();
+        (ResponseTracker { server: Arc::clone(server), index, state: ResponseState::ClientDisconnected }, response)
     }
 
-    fn choose_response(&self, script: &mut Script, seen: &mut ReceivedRequest, request_id: &str) -> MockResponse {
-        let Some(asked) = RequestKind::from_path(&seen.method, &seen.path) else {
-            let message = format!("the answerer has no {} {}", seen.method, seen.path);
+    fn choose_response(&self, script: &mut Script, received: &mut ReceivedRequest, request_id: &str) -> MockResponse {
+        let Some(kind) = RequestKind::from_path(&received.method, &received.path) else {
+            let message = format!("the mock server has no {} {}", received.method, received.path);
             return MockResponse::from_error(404, "not_found_error", &message, request_id);
         };
-        let subagent = seen.header(SUBAGENT_HEADER).is_some();
-        let question = match IncomingRequest::parse(asked, &seen.body, subagent) {
-            Ok(question) => question,
+        let subagent = received.header(SUBAGENT_HEADER).is_some();
+        let incoming = match IncomingRequest::parse(kind, &received.body, subagent) {
+            Ok(incoming) => incoming,
             Err(error) => {
-                let message = format!("request {} is not one: {error}", seen.number);
+                let message = format!("request {} is invalid: {error}", received.number);
                 return MockResponse::from_error(400, "invalid_request_error", &message, request_id);
             }
         };
-        seen.summary = question.summary();
+        received.summary = incoming.summary();
         let is_message =
             |other: &&ReceivedRequest| RequestKind::from_path(&other.method, &other.path) == Some(RequestKind::Message);
         let call = self.requests.lock().iter().filter(is_message).count() + 1;
-        let play = script.respond(&question, call, &self.ids, request_id);
-        seen.request = Some(question.request);
-        match play {
-            Some((rule, play)) => {
-                seen.matched_rule = Some(rule);
-                play
+        let response = script.respond(&incoming, call, &self.ids, request_id);
+        received.request = Some(incoming.request);
+        match response {
+            Some((rule, response)) => {
+                received.matched_rule = Some(rule);
+                response
             }
             None => {
-                let message = format!("nothing in the script fits request {} ({})", seen.number, seen.summary);
+                let message =
+                    format!("no rule of the script matches request {} ({})", received.number, received.summary);
                 MockResponse::from_error(400, "invalid_request_error", &message, request_id)
             }
         }
     }
 }
 
-/// Writes down how an answer ended, also when the other side leaves.
+/// Records how a response ended, also if the client disconnects.
 struct ResponseTracker {
     server: Arc<ServerState>,
     index: usize,
@@ -170,14 +171,14 @@ struct ResponseTracker {
 
 impl Drop for ResponseTracker {
     fn drop(&mut self) {
-        if let Some(seen) = self.server.requests.lock().get_mut(self.index) {
-            seen.state = self.state;
+        if let Some(received) = self.server.requests.lock().get_mut(self.index) {
+            received.state = self.state;
         }
         self.server.changed.notify_waiters();
     }
 }
 
-/// The body of an answer as it is played.
+/// The body of a response, sent chunk by chunk.
 struct ResponseStream {
     chunks: std::vec::IntoIter<String>,
     chunk_delay: Duration,
@@ -189,16 +190,16 @@ struct ResponseStream {
 }
 
 impl ResponseStream {
-    fn new(play: MockResponse, watch: ResponseTracker) -> Self {
-        let MockResponse { chunks: pieces, chunk_delay: pause, end: finish, .. } = play;
+    fn new(response: MockResponse, tracker: ResponseTracker) -> Self {
+        let MockResponse { chunks, chunk_delay, end, .. } = response;
         Self {
-            chunks: pieces.into_iter(),
-            chunk_delay: pause,
+            chunks: chunks.into_iter(),
+            chunk_delay,
             sleep: None,
             has_started: false,
-            end: finish,
+            end,
             is_flushed: false,
-            tracker: watch,
+            tracker,
         }
     }
 }
@@ -211,15 +212,15 @@ impl Stream for ResponseStream {
             return self.poll_end(context);
         }
         if self.has_started && !self.chunk_delay.is_zero() {
-            let pause = self.chunk_delay;
-            let waiting = self.sleep.get_or_insert_with(|| Box::pin(sleep(pause)));
-            if waiting.as_mut().poll(context).is_pending() {
+            let delay = self.chunk_delay;
+            let timer = self.sleep.get_or_insert_with(|| Box::pin(sleep(delay)));
+            if timer.as_mut().poll(context).is_pending() {
                 return Poll::Pending;
             }
             self.sleep = None;
         }
         self.has_started = true;
-        Poll::Ready(self.chunks.next().map(|piece| Ok(Bytes::from(piece))))
+        Poll::Ready(self.chunks.next().map(|chunk| Ok(Bytes::from(chunk))))
     }
 }
 
@@ -231,8 +232,8 @@ impl ResponseStream {
                 self.tracker.state = ResponseState::Complete;
                 Poll::Ready(None)
             }
-            // What was sent before must be out before the connection breaks: the server
-            // flushes when there is nothing more to send for a moment.
+            // The earlier chunks must be flushed before the connection breaks. The server flushes when
+            // the body is pending once.
             ResponseEnd::Cut if !self.is_flushed => {
                 self.is_flushed = true;
                 context.waker().wake_by_ref();

@@ -128,7 +128,7 @@ async fn calls_with_tools_and_side_calls_are_kept_apart() {
     assert_eq!(event_outline(&stage.client, &with_tools("two")).await, ["done \"main 2\""]);
     assert_eq!(event_outline(&stage.client, &with_tools("anything")).await, ["done \"main 1\""]);
     let error = crate::error_of(&stage.client, &with_tools("more")).await;
-    assert!(error.to_string().starts_with("400 nothing in the script fits request 4"), "{error}");
+    assert!(error.to_string().starts_with("400 no rule of the script matches request 4"), "{error}");
 }
 
 #[tokio::test]

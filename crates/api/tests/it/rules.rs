@@ -101,7 +101,8 @@ async fn results_of_tools_are_matched_by_tool_and_by_words() {
         request
     })
     .await;
-    let expected = r#"400 nothing in the script fits request 5 (claude-test-1, 0 tools, turn 2, step 2, "and then?")"#;
+    let expected =
+        r#"400 no rule of the script matches request 5 (claude-test-1, 0 tools, turn 2, step 2, "and then?")"#;
     assert_eq!(error.to_string(), expected);
 }
 
@@ -142,10 +143,10 @@ async fn other_paths_and_broken_bodies_are_refused_clearly() {
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
     let get = http.get(format!("{}/v1/models", answerer.url())).send().await.unwrap();
     assert_eq!(get.status(), 404);
-    assert!(get.text().await.unwrap().contains("the answerer has no GET /v1/models"));
+    assert!(get.text().await.unwrap().contains("the mock server has no GET /v1/models"));
     let bad = http.post(format!("{}/v1/messages", answerer.url())).body("{\"model\":1}").send().await.unwrap();
     assert_eq!(bad.status(), 400);
-    assert!(bad.text().await.unwrap().contains("request 2 is not one: model"));
+    assert!(bad.text().await.unwrap().contains("request 2 is invalid: model"));
 }
 
 #[tokio::test]

@@ -53,11 +53,11 @@ fn a_script_is_played_and_each_request_told() {
     let address = started["address"].as_str().unwrap();
     assert_eq!(started["url"], format!("http://{address}"));
     assert!(running.ask(address, "hello").contains("Hello yourself."));
-    assert!(running.ask(address, "what?").contains("nothing in the script fits request 2"));
+    assert!(running.ask(address, "what?").contains("no rule of the script matches request 2"));
     let mut told = BufReader::new(running.child.stderr.take().unwrap()).lines().map(Result::unwrap);
     let first = told.next().unwrap();
     assert_eq!(first, r#"1 POST /v1/messages -> 200 greeting (m, 0 tools, turn 1, step 1, "hello")"#);
-    assert!(told.next().unwrap().starts_with("2 POST /v1/messages -> 400 nothing fits"));
+    assert!(told.next().unwrap().starts_with("2 POST /v1/messages -> 400 no rule matches"));
     running.child.kill().unwrap();
     running.child.wait().unwrap();
 }
