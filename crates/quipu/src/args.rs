@@ -42,7 +42,7 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// List sessions: when, where, what about, how much
+    /// List sessions with time, project, turns, tokens, cost and title
     #[command(after_help = LS_EXAMPLES, visible_alias = "list")]
     Ls(LsArgs),
     /// Read a conversation
@@ -95,7 +95,7 @@ pub(crate) enum Command {
         after_help = "Examples:\n  quipu doctor\n  quipu doctor --json | jq '.checks[] | select(.status != \"ok\")'"
     )]
     Doctor,
-    /// Play the model's side: answer /v1/messages from a script or a recording
+    /// Run a mock API server that answers from a script or a recording
     #[command(after_help = ANSWER_EXAMPLES)]
     Answer(AnswerArgs),
     /// Print a completion script for a shell
@@ -460,7 +460,7 @@ pub(crate) struct AnswerArgs {
 const FOLLOW_EXAMPLES: &str = "\
 Examples:
   quipu follow                    the latest session, and each newer one when it starts
-  quipu follow 05ef09b2 --full    one session, with reasoning and long results
+  quipu follow 05ef09b2 --full    one session, with thinking and long results
   quipu follow --all              every session, and which ones wait for you
   quipu follow --json | jq -c 'select(.kind == \"tool\") | .tool.name'
 
@@ -478,7 +478,7 @@ pub(crate) struct FollowArgs {
     /// Follow every session, and show which ones wait for you and for what
     #[arg(long, conflicts_with_all = ["session", "tail"])]
     pub(crate) all: bool,
-    /// Show reasoning and long results in full
+    /// Show thinking and long results in full
     #[arg(long)]
     pub(crate) full: bool,
     /// Number of earlier items to show first
@@ -577,7 +577,7 @@ pub(crate) struct ShowArgs {
     /// file; `all` shows each where it begins
     #[arg(long, value_name = "N|all", conflicts_with = "turn")]
     pub(crate) branch: Option<BranchChoice>,
-    /// Show reasoning and long results in full, hooks that succeeded silently, and texts that
+    /// Show thinking and long results in full, hooks that succeeded silently, and texts that
     /// only the model gets
     #[arg(long)]
     pub(crate) full: bool,

@@ -18,7 +18,7 @@ pub(crate) struct PartArgs {
     /// Only the last N items
     #[arg(long, value_name = "N")]
     pub(crate) tail: Option<usize>,
-    /// Leave out the model's reasoning
+    /// Leave out the model's thinking
     #[arg(long)]
     pub(crate) no_thinking: bool,
     /// Leave out tool calls and hooks

@@ -24,7 +24,7 @@ use escape::{encode_fragment, escape_attribute, escape_text};
 pub struct Html {
     /// Facts about the session for the header of the page.
     pub details: SessionDetails,
-    /// Whether the model's reasoning is folded, open or left out.
+    /// Whether the model's thinking is folded, open or left out.
     pub thinking: ThinkingDisplay,
     /// Whether tool calls and hooks are shown.
     pub show_tools: bool,

@@ -25,7 +25,7 @@ use escape::{block_quote, code_block, code_span, neutralize_markdown};
 pub struct Markdown {
     /// Facts about the session for the start of the document.
     pub details: SessionDetails,
-    /// How much of the model's reasoning is shown.
+    /// How much of the model's thinking is shown.
     pub thinking: ThinkingDisplay,
     /// Whether tool calls and hooks are shown.
     pub show_tools: bool,

@@ -38,7 +38,7 @@ pub struct Terminal {
     pub width: usize,
     /// Whether to use colours. Without them the status of a tool call is also a word.
     pub color: bool,
-    /// How much of the model's reasoning is shown.
+    /// How much of the model's thinking is shown.
     pub thinking: ThinkingDisplay,
     /// Whether tool calls and hooks are shown.
     pub show_tools: bool,

@@ -1,6 +1,6 @@
-//! How much of the model's reasoning an output shows.
+//! How much of the model's thinking an output shows.
 
-/// How much of the model's reasoning is shown.
+/// How much of the model's thinking is shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ThinkingDisplay {
     /// The first line, and the number of lines after it.
@@ -8,6 +8,6 @@ pub enum ThinkingDisplay {
     Folded,
     /// All lines.
     Full,
-    /// Nothing, not even that there was reasoning.
+    /// Nothing, not even that there was thinking.
     Hidden,
 }

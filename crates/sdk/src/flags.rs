@@ -1,4 +1,4 @@
-//! Options as an agent takes them: flags, environment, and the first control request.
+//! Options as flags, environment and first control request of an agent.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
@@ -17,8 +17,8 @@ use crate::transport::Subprocess;
 use crate::{Error, program};
 
 impl Options {
-    /// The program, as these options have it started. [`Client::connect`] does this by
-    /// itself; a transport of your own may want it.
+    /// Returns the program that these options start. [`Client::connect`] uses it; a transport of your own may
+    /// need it.
     ///
     /// [`Client::connect`]: crate::Client::connect
     pub fn command(&self) -> Result<Subprocess, Error> {
@@ -27,13 +27,13 @@ impl Options {
             program: program::find_program(self.cli.as_deref())?,
             args: self.to_flags()?,
             env: self.environment(),
-            // An agent inside an agent would take itself for the outer one's tool.
+            // With this variable an agent would run as a tool of the outer agent.
             env_remove: vec!["CLAUDECODE".into()],
             cwd: self.cwd.clone(),
         })
     }
 
-    /// Whether the options go together.
+    /// Checks that the options are consistent.
     pub(crate) fn validate(&self) -> Result<(), Error> {
         let goes_on = self.resume.is_some() || self.continue_latest;
         let refuse = |what: &str| Err(Error::invalid_options(what));
@@ -129,7 +129,7 @@ impl Options {
         Ok(flags.0)
     }
 
-    /// The tools that may run without asking, those that skills need included.
+    /// The allow rules, including those that skills need.
     fn allowed_rules(&self) -> Vec<String> {
         let mut allowed = self.allowed_tools.clone();
         match &self.skills {
@@ -140,7 +140,7 @@ impl Options {
         allowed
     }
 
-    /// Whose settings are read. Skills are found where settings are.
+    /// The settings files to read. Skills are found only if settings are read.
     fn setting_sources_value(&self) -> Option<String> {
         let found = [SettingSource::User, SettingSource::Project];
         let skilled = self.skills.is_some().then_some(&found[..]);
@@ -148,7 +148,7 @@ impl Options {
         Some(sources.iter().map(SettingSource::as_str).collect::<Vec<_>>().join(","))
     }
 
-    /// The settings, with the sandbox in them.
+    /// The settings, including those of the sandbox.
     fn settings_with_sandbox(&self) -> Result<Option<String>, Error> {
         let Some(sandbox) = &self.sandbox else { return Ok(self.settings.clone()) };
         let text = match self.settings.as_deref() {
@@ -165,7 +165,7 @@ impl Options {
         insert_setting(text.as_deref(), "sandbox", sandbox).map(Some).map_err(cannot)
     }
 
-    /// The MCP servers, as the flag wants them.
+    /// The value of `--mcp-config`.
     fn mcp_config_value(&self) -> Option<OsString> {
         if self.mcp_servers.is_empty() && self.in_process_servers.is_empty() {
             return self.mcp_config.clone();
@@ -197,7 +197,7 @@ impl Options {
         env
     }
 
-    /// The first control request, and the callbacks that answer the agent.
+    /// The first control request, and the callbacks for requests of the agent.
     pub(crate) fn to_initialize(&self) -> (Initialize, Callbacks) {
         let mut by_event: BTreeMap<&str, Vec<HookMatcher>> = BTreeMap::new();
         let mut hooks = HashMap::new();
@@ -234,7 +234,7 @@ impl Options {
     }
 }
 
-/// Arguments as they come together.
+/// The arguments of a command line.
 #[derive(Default)]
 struct FlagList(Vec<OsString>);
 
@@ -246,8 +246,7 @@ impl FlagList {
         self
     }
 
-    /// A flag and its value in one, so that no value is taken for a flag, whatever it
-    /// begins with.
+    /// Adds a flag and its value as one argument, so that a value that begins with `-` is not read as a flag.
     fn push_value(&mut self, name: &str, value: impl Into<OsString>) -> &mut Self {
         let mut whole = OsString::from(format!("--{name}="));
         whole.push(value.into());

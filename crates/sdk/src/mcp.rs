@@ -1,4 +1,4 @@
-//! MCP servers inside the host: tools that are closures, or anything that rmcp serves.
+//! MCP servers inside the host: tools that are closures, or any handler that rmcp serves.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -54,26 +54,26 @@ pub struct Server {
 type ToolFn = Arc<dyn Fn(Value) -> BoxFuture<'static, CallToolResult> + Send + Sync>;
 
 impl Server {
-    /// A server without tools.
+    /// Makes a server without tools.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), version: "1.0.0".to_owned(), instructions: None, tools: BTreeMap::new() }
     }
 
-    /// What the server says of its version.
+    /// Sets the version that the server reports.
     #[must_use]
     pub fn version(mut self, version: impl Into<String>) -> Self {
         self.version = version.into();
         self
     }
 
-    /// Instructions of the server for the model.
+    /// Sets the server's instructions for the model.
     #[must_use]
     pub fn instructions(mut self, words: impl Into<String>) -> Self {
         self.instructions = Some(words.into());
         self
     }
 
-    /// Adds a tool. What the model must give is read off the closure's argument.
+    /// Adds a tool. The input schema is derived from the closure's argument.
     #[must_use]
     pub fn tool<A, T, E, F, R>(
         self,
@@ -100,7 +100,7 @@ impl Server {
         })
     }
 
-    /// Adds a tool with a schema of its own, and whatever else MCP says of tools.
+    /// Adds a tool with your own schema and other MCP attributes.
     #[must_use]
     pub fn tool_with_schema<F, R>(mut self, tool: Tool, run: F) -> Self
     where
@@ -111,7 +111,7 @@ impl Server {
         let run: ToolFn = Arc::new(move |input| {
             let run = Arc::clone(&run);
             Box::pin(async move {
-                // Called in here, because a closure may panic before its future begins.
+                // Called inside the future, because a closure may panic before it returns one.
                 match AssertUnwindSafe(async { run(input).await }).catch_unwind().await {
                     Ok(Ok(output)) => output.0,
                     Ok(Err(error)) => CallToolResult::error(vec![ContentBlock::text(error)]),
@@ -128,7 +128,7 @@ impl Server {
     }
 }
 
-/// What a tool gives the model: text, or any result of MCP.
+/// The result of a tool: text, or any MCP result.
 pub struct ToolOutput(CallToolResult);
 
 impl From<String> for ToolOutput {
@@ -191,12 +191,12 @@ impl ServerHandler for Server {
 /// Starts a server for one conversation.
 pub(crate) type ServerStarter = Arc<dyn Fn() -> McpBridge + Send + Sync>;
 
-/// Remembers how to start a server.
+/// Makes the function that starts a server.
 pub(crate) fn server_starter<H: ServerHandler + Clone>(handler: H) -> ServerStarter {
     Arc::new(move || McpBridge::start(handler.clone()))
 }
 
-/// The way to a server: JSON-RPC messages in control requests.
+/// The connection to a server: JSON-RPC messages in control requests.
 pub(crate) struct McpBridge {
     to_server: mpsc::UnboundedSender<Value>,
     pending: PendingReplies,
@@ -225,7 +225,7 @@ impl McpBridge {
         }
     }
 
-    /// Gives the server a message and waits for its answer, where it owes one.
+    /// Sends a message to the server and waits for the response, if the message has one.
     pub(crate) async fn exchange(&self, message: Json) -> Result<Json, String> {
         let message = message.to_value();
         self.ensure_initialized(&message)?;
@@ -235,7 +235,7 @@ impl McpBridge {
                 let withdrawn =
                     (message["method"] == "notifications/cancelled").then(|| message["params"]["requestId"].clone());
                 self.send(message)?;
-                // The server says no more about a call that was withdrawn.
+                // The server does not respond to a cancelled request.
                 if let Some(id) = withdrawn {
                     let no = json!({ "code": -32800, "message": "the call was withdrawn" });
                     BridgeTransport::complete(&self.pending, json!({ "jsonrpc": "2.0", "id": id, "error": no }));
@@ -249,7 +249,7 @@ impl McpBridge {
         }))
     }
 
-    /// Says hello for an agent that has not: some know what the server would say.
+    /// Initializes the server if the agent has not: agents that got a manifest skip it.
     fn ensure_initialized(&self, message: &Value) -> Result<(), String> {
         let mut greeted = self.is_initialized.lock();
         if !std::mem::replace(&mut *greeted, true) && message["method"] != "initialize" {
@@ -280,7 +280,7 @@ impl Drop for McpBridge {
     }
 }
 
-/// A request whose caller stopped waiting is dropped, and the server is notified.
+/// Drops a request whose caller stopped waiting, and notifies the server.
 struct PendingReplyGuard<'a> {
     bridge: &'a McpBridge,
     id: Value,
@@ -296,7 +296,7 @@ impl Drop for PendingReplyGuard<'_> {
     }
 }
 
-/// The server's end of the bridge.
+/// The server's end of the connection.
 struct BridgeTransport {
     from_host: mpsc::UnboundedReceiver<Value>,
     to_server: mpsc::WeakUnboundedSender<Value>,
@@ -324,7 +324,7 @@ impl rmcp::transport::Transport<RoleServer> for BridgeTransport {
             TxJsonRpcMessage::<RoleServer>::Response(_) | TxJsonRpcMessage::<RoleServer>::Error(_) => {
                 Self::complete(&self.pending, message);
             }
-            // There is no way back to the agent for a question of the server's.
+            // A request of the server cannot be forwarded to the agent.
             TxJsonRpcMessage::<RoleServer>::Request(_) => {
                 let no = json!({ "code": -32601, "message": "the agent cannot be asked" });
                 let no = json!({ "jsonrpc": "2.0", "id": message["id"], "error": no });
@@ -351,7 +351,7 @@ impl rmcp::transport::Transport<RoleServer> for BridgeTransport {
 
     async fn close(&mut self) -> Result<(), Self::Error> {
         self.from_host.close();
-        // Pending requests fail: the server has ended.
+        // The server has ended, so pending requests fail.
         self.pending.lock().clear();
         Ok(())
     }

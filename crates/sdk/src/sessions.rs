@@ -1,16 +1,15 @@
-//! The sessions on disk: listed, read, named, tagged, deleted and forked.
+//! The sessions on disk: list, read, rename, tag, delete and fork them.
 //!
 //! ```text
-//!   Sessions ──┬── list, info      titles, prompts, tags, places
-//!              ├── load            the whole conversation, nothing lost
-//!              ├── messages        what was said, as it stands now
-//!              ├── rename, tag     one line appended
-//!              ├── fork, delete    files
+//!   Sessions ──┬── list, info      titles, prompts, tags, folders
+//!              ├── load            the complete conversation
+//!              ├── messages        the visible messages since the last compaction
+//!              ├── rename, tag     append one line
+//!              ├── fork, delete    copy or remove files
 //!              └── subagents, subagent_messages
 //! ```
 //!
-//! These functions touch the disk and return when they are done: from async code, call
-//! them through `spawn_blocking`.
+//! These functions block on file I/O; from async code, call them through `spawn_blocking`.
 //!
 //! ```
 //! # let dir = tempfile::tempdir()?;
@@ -50,40 +49,38 @@ pub use info::{ForkOptions, ListOptions, SessionInfo};
 pub use quipu_transcript::FileError;
 pub use quipu_transcript::find::SubagentFile;
 
-/// The sessions under some config folders, or those of one project.
+/// The sessions of one or more config folders, or those of one project in them.
 #[derive(Debug, Clone, Default)]
 pub struct Sessions {
     config_dirs: Vec<PathBuf>,
-    /// The directories whose sessions are meant; none means all.
+    /// Directories whose sessions are included; `None` means all.
     directories: Option<Vec<PathBuf>>,
 }
 
-/// A project's folder, and the directory it is for where that is known.
+/// A project's folder, with the directory it belongs to if that is known.
 struct ProjectFolder {
     path: PathBuf,
     directory: Option<PathBuf>,
 }
 
 impl Sessions {
-    /// The sessions of a config folder, such as `~/.claude`.
+    /// All sessions of a config folder, such as `~/.claude`.
     pub fn new(config_dir: impl Into<PathBuf>) -> Self {
         Self { config_dirs: vec![config_dir.into()], directories: None }
     }
 
-    /// The sessions of several config folders.
+    /// All sessions of several config folders.
     pub fn from_dirs(config_dirs: impl IntoIterator<Item = PathBuf>) -> Self {
         Self { config_dirs: config_dirs.into_iter().collect(), directories: None }
     }
 
-    /// The sessions of the current user: under `CLAUDE_CONFIG_DIR`, or
-    /// else `~/.claude`.
+    /// All sessions of the current user: in `CLAUDE_CONFIG_DIR`, or else in `~/.claude`.
     pub fn from_env() -> Self {
         let named = std::env::var_os("CLAUDE_CONFIG_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
         Self::from_dirs(named.or_else(|| std::env::home_dir().map(|home| home.join(".claude"))))
     }
 
-    /// Only the sessions of a project: of its directory and of the git worktrees that
-    /// belong to the same repository.
+    /// Limits to the sessions of a project: of its directory and of all git worktrees of the same repository.
     #[must_use]
     pub fn in_project(self, directory: impl AsRef<Path>) -> Self {
         let directory = resolve_dir(directory.as_ref());
@@ -92,18 +89,17 @@ impl Sessions {
         Self { directories: Some(directories), ..self }
     }
 
-    /// Only the sessions of a directory, whatever other worktrees there are.
+    /// Limits to the sessions of a directory, without other worktrees.
     #[must_use]
     pub fn in_directory(self, directory: impl AsRef<Path>) -> Self {
         Self { directories: Some(vec![resolve_dir(directory.as_ref())]), ..self }
     }
 
-    /// The sessions, newest first, and the folders and files that cannot be read.
+    /// Lists sessions, newest first, with the errors of folders and files that cannot be read.
     ///
-    /// Only both ends of large files are read, and only of the sessions that are asked
-    /// for. A title or tag that stands further inside is not seen; [`info`](Self::info)
-    /// finds it. Files that hold nothing to show, or only a subagent's lines, are left
-    /// out; of copies in several projects, the newest counts.
+    /// Reads only the requested page, and only the beginning and the end of large files: a title or tag in
+    /// between is found by [`info`](Self::info), not here. Files without anything to show and files with only
+    /// a subagent's lines are left out; of copies in several projects the newest is listed.
     pub fn list(&self, options: &ListOptions) -> (Vec<SessionInfo>, Vec<FileError>) {
         let (folders, mut errors) = self.folders();
         let paths: Vec<PathBuf> = folders.iter().map(|folder| folder.path.clone()).collect();
@@ -128,44 +124,42 @@ impl Sessions {
         (listed, errors)
     }
 
-    /// What is known of one session; all its lines are looked at.
+    /// Returns what is known of one session. Reads all its lines.
     pub fn info(&self, id: &SessionId) -> Result<SessionInfo, SessionError> {
         let file = self.find_file(id)?;
         let outline = SessionOverview::read_all_lines(&file.path)?;
         Ok(session_info(file, outline, &self.folders().0))
     }
 
-    /// The whole conversation, with its branches, what was compacted, and its subagents.
+    /// Loads the complete conversation, with all branches, everything before compactions, and subagents.
     pub fn load(&self, id: &SessionId) -> Result<Conversation, SessionError> {
         Ok(load_session(&self.find_file(id)?.path)?)
     }
 
-    /// What was said, as it stands now: the `user` and `assistant` entries of the active
-    /// branch since the last compaction, its summary and the lines it kept included;
-    /// without what is hidden from people. The whole path, with all that was compacted,
-    /// is [`load`](Self::load)`(id)?.path()`.
+    /// Returns the visible messages: the `user` and `assistant` entries of the active branch since the last
+    /// compaction, including its summary and the lines it kept. Entries that are hidden from the user are
+    /// left out. [`load`](Self::load)`(id)?.path()` is the path with everything before compactions.
     pub fn messages(&self, id: &SessionId) -> Result<Vec<Entry>, SessionError> {
         Ok(visible_messages(&load_file(&self.find_file(id)?.path)?))
     }
 
-    /// Gives a session a title. Blank space around it is left out.
+    /// Sets the title of a session, trimmed.
     pub fn rename(&self, id: &SessionId, title: &str) -> Result<(), SessionError> {
         set_title(&self.find_file(id)?.path, title)?;
         Ok(())
     }
 
-    /// Gives a session a tag in place of the one it has; none takes it away. Characters
-    /// that cannot be seen and blank space around it are left out.
+    /// Sets the tag of a session, or removes it with `None`. Invisible characters are removed and the tag is
+    /// trimmed.
     pub fn tag(&self, id: &SessionId, tag: Option<&str>) -> Result<(), SessionError> {
         set_tag(&self.find_file(id)?.path, tag)?;
         Ok(())
     }
 
-    /// Deletes a session: its file, its folder and its subagents, wherever copies of it
-    /// are. It cannot be undone.
+    /// Deletes a session: its file, its folder and its subagents, in all copies. This cannot be undone.
     ///
-    /// Refused while someone appends to the file. A session that is open but silent
-    /// cannot be told from one at rest: its agent fails with the next line it records.
+    /// Fails while a program appends to the file. If an agent has the session open without writing, this
+    /// cannot be detected; that agent fails with its next entry.
     pub fn delete(&self, id: &SessionId) -> Result<(), SessionError> {
         for copy in self.find_copies(id)? {
             quipu_transcript::delete_session(&copy.path)?;
@@ -173,9 +167,8 @@ impl Sessions {
         Ok(())
     }
 
-    /// Copies a session into a new one, beside the original: every entry, or the path
-    /// that leads to one, under fresh ids; each says what it is a copy of. Subagents'
-    /// files and the files kept for rewinding stay with the original.
+    /// Copies a session to a new one beside the original: every entry, or the path to one, with new ids and a
+    /// reference to the original. Files of subagents and file checkpoints are not copied.
     pub fn fork(&self, id: &SessionId, options: &ForkOptions) -> Result<SessionId, SessionError> {
         let file = self.find_file(id)?;
         let title = match options.title.as_deref().and_then(non_blank) {
@@ -198,7 +191,7 @@ impl Sessions {
         Ok(session_id)
     }
 
-    /// The subagents that have files of their own.
+    /// Returns the subagents that have a file.
     pub fn subagents(&self, id: &SessionId) -> Result<Vec<SubagentFile>, SessionError> {
         let path = self.find_file(id)?.path;
         let mut found = find::list_subagents(&path);
@@ -206,15 +199,14 @@ impl Sessions {
         Ok(found)
     }
 
-    /// What was said between a subagent and who set it to work, like
-    /// [`messages`](Self::messages).
+    /// Returns the visible messages of a subagent, as [`messages`](Self::messages) does.
     pub fn subagent_messages(&self, id: &SessionId, agent_id: &AgentId) -> Result<Vec<Entry>, SessionError> {
         let found = self.subagents(id)?.into_iter().find(|subagent| subagent.agent_id == *agent_id);
         let no_subagent = || SessionError::NoSubagent { id: id.clone(), agent_id: agent_id.clone() };
         Ok(visible_messages(&load_file(&found.ok_or_else(no_subagent)?.path)?))
     }
 
-    /// The file of a session; of several copies the newest that holds anything.
+    /// The file of a session; of several copies the newest that is not empty.
     fn find_file(&self, id: &SessionId) -> Result<SessionFile, SessionError> {
         let found = self.find_copies(id)?.into_iter().find(|file| file.bytes > 0);
         found.ok_or_else(|| SessionError::NotFound { id: id.clone() })
@@ -251,15 +243,15 @@ impl Sessions {
     }
 }
 
-/// What people see of the conversation as it stands.
-fn visible_messages(talk: &Conversation) -> Vec<Entry> {
-    let is_spoken = |entry: &Entry| match entry {
+/// The entries of the active branch that the user sees.
+fn visible_messages(conversation: &Conversation) -> Vec<Entry> {
+    let is_visible = |entry: &Entry| match entry {
         Entry::User(user) => !user.is_meta.is_true() && !user.is_virtual.is_true(),
         Entry::Assistant(answer) => !answer.is_virtual.is_true(),
         _ => false,
     };
-    let active = since_compaction(&talk.path());
-    active.into_iter().map(|node| &node.entry).filter(|entry| is_spoken(entry)).cloned().collect()
+    let active = since_compaction(&conversation.path());
+    active.into_iter().map(|node| &node.entry).filter(|entry| is_visible(entry)).cloned().collect()
 }
 
 fn session_info(file: SessionFile, outline: SessionOverview, folders: &[ProjectFolder]) -> SessionInfo {
@@ -272,20 +264,19 @@ fn title_entry(id: &SessionId, title: String) -> Entry {
     Entry::CustomTitle(Box::new(CustomTitle { title, session_id: id.clone().into(), ..CustomTitle::default() }))
 }
 
-/// The text without blank space around it; `None` if nothing is left.
+/// The trimmed text; `None` if it is blank.
 fn non_blank(text: &str) -> Option<String> {
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-/// Whether a text can be a session's id: one plain name, so that it leads to no other
-/// folder.
+/// Whether a text can be a session id: a plain name that cannot refer to another folder.
 fn is_valid_id(id: &SessionId) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let id = id.as_str();
     (1..=200).contains(&id.len()) && !id.starts_with(['.', '-']) && id.chars().all(plain)
 }
 
-/// A directory as agents name it: absolute and free of links.
+/// A directory in the form that agents record: absolute, with links resolved.
 fn resolve_dir(directory: &Path) -> PathBuf {
     let absolute = || std::path::absolute(directory).ok();
     directory.canonicalize().ok().or_else(absolute).unwrap_or_else(|| directory.to_owned())

@@ -1,4 +1,4 @@
-//! How an agent is reached.
+//! Connections to an agent.
 
 use std::io;
 
@@ -15,10 +15,10 @@ mod process_tree;
 pub use memory::{MemoryPeer, MemoryTransport};
 pub use process::Subprocess;
 
-/// A way to an agent. [`Subprocess`] starts a program, [`MemoryTransport`] ends in the same
-/// process; others may go over a socket or into a container.
+/// A way to connect to an agent. [`Subprocess`] starts a program, [`MemoryTransport`] connects within the
+/// process; others may use a socket or a container.
 pub trait Transport: Send + 'static {
-    /// Reaches the agent.
+    /// Connects to the agent.
     fn connect(self: Box<Self>) -> BoxFuture<'static, Result<Connection, Error>>;
 }
 
@@ -28,27 +28,27 @@ impl Transport for Box<dyn Transport> {
     }
 }
 
-/// An agent that was reached: bytes in both directions, one JSON value a line.
+/// A connection to an agent: bytes in both directions, one JSON value per line.
 pub struct Connection {
-    /// What the agent says.
+    /// Output of the agent.
     pub reader: Box<dyn AsyncRead + Send + Unpin>,
-    /// Lines that are written to it.
+    /// Input of the agent.
     pub writer: Box<dyn AsyncWrite + Send + Unpin>,
-    /// What it says besides.
+    /// Error output of the agent; `None` if there is none.
     pub stderr: Option<Box<dyn AsyncRead + Send + Unpin>>,
-    /// The agent itself.
+    /// Waits for the agent and ends it.
     pub peer: Box<dyn Peer>,
 }
 
-/// The agent at the other end. Dropping it ends it, with everything it started.
+/// The agent at the other end. Dropping it ends the agent and every process that it started.
 pub trait Peer: Send + 'static {
-    /// Waits until the agent has ended. May be dropped before that and called again, also
-    /// after it.
+    /// Waits until the agent has ended. The future may be dropped and the method called again, also after the
+    /// end.
     fn wait(&mut self) -> BoxFuture<'_, io::Result<Exit>>;
 
-    /// Asks the agent to end.
+    /// Requests that the agent ends.
     fn terminate(&mut self);
 
-    /// Ends the agent and everything it started.
+    /// Ends the agent and every process that it started.
     fn kill(&mut self);
 }

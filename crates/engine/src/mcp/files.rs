@@ -1,5 +1,5 @@
-//! The files that MCP servers are configured in: `.claude.json` of the user, for all folders
-//! or for one, and `.mcp.json` of the project.
+//! The configuration files of MCP servers: the user's `.claude.json`, for all folders or for one, and the
+//! project's `.mcp.json`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,27 +16,27 @@ use crate::json_file::{edit_object, object_entry};
 use crate::state_file;
 use crate::text_file;
 
-/// The key of servers in all these files.
+/// The key of the servers in all these files.
 const SERVERS_KEY: &str = "mcpServers";
 
-/// Whom a server is configured for.
+/// The scope of a server's configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum McpScope {
-    /// The user, in this folder.
+    /// The user, in one folder.
     Local,
-    /// Everybody who works on the project: `.mcp.json`.
+    /// All users of the project: `.mcp.json`.
     Project,
     /// The user, in all folders.
     User,
 }
 
 impl McpScope {
-    /// Reads the word of `--scope`.
+    /// Parses the value of `--scope`; `None` if it is not a scope.
     pub fn parse(word: &str) -> Option<Self> {
         [Self::Local, Self::Project, Self::User].into_iter().find(|scope| scope.as_str() == word)
     }
 
-    /// The word of `--scope`.
+    /// The value of `--scope`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Local => "local",
@@ -52,18 +52,18 @@ impl fmt::Display for McpScope {
     }
 }
 
-/// A server as a file has it.
+/// A server in a configuration file.
 #[derive(Debug, Clone)]
 pub struct McpServerEntry {
     /// Name of the server.
     pub name: String,
-    /// Whom it is for.
+    /// Scope of the configuration.
     pub scope: McpScope,
-    /// How it is reached, as the file says.
+    /// The configuration as in the file.
     pub config: Json,
 }
 
-/// The files for one project.
+/// The configuration files for one project.
 #[derive(Debug, Clone)]
 pub struct McpFiles {
     state_path: PathBuf,
@@ -75,11 +75,11 @@ pub struct McpFiles {
 #[serde(rename_all = "camelCase", default)]
 struct UserState {
     mcp_servers: BTreeMap<String, Json>,
-    /// Each is a [`ProjectState`], read by itself so that only ours must be right.
+    /// Each is a [`ProjectState`], parsed separately, so that invalid state of other projects does no harm.
     projects: BTreeMap<String, Json>,
 }
 
-/// What `.claude.json` holds for one folder.
+/// The part of `.claude.json` for one folder.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ProjectState {
@@ -104,7 +104,7 @@ impl McpFiles {
         }
     }
 
-    /// All servers, strongest scope first, and what could not be read.
+    /// All servers, the effective scope first, and errors of files that cannot be read.
     pub fn list(&self) -> (Vec<McpServerEntry>, Vec<String>) {
         let (state, project, mut problems) = self.read_state();
         let mut all = Vec::new();
@@ -120,8 +120,8 @@ impl McpFiles {
         (all, problems)
     }
 
-    /// The servers of `.mcp.json` in the project's folder and in those above it, up to the
-    /// root of its repository; a nearer one replaces those of the same name.
+    /// The servers of `.mcp.json` in the project's folder and its parents, up to the root of the repository;
+    /// a nearer file takes precedence.
     fn project_servers(&self) -> Result<BTreeMap<String, Json>, String> {
         let top = git_root(&self.project_folder).unwrap_or(&self.project_folder);
         let folders: Vec<&Path> =
@@ -141,7 +141,7 @@ impl McpFiles {
         Ok(servers)
     }
 
-    /// What the user approved and rejected of the project's servers.
+    /// Which of the project's servers the user approved and rejected.
     pub(super) fn approvals(&self) -> ProjectState {
         self.read_state().1
     }
@@ -178,7 +178,7 @@ impl McpFiles {
         self.edit_servers(scope, |servers| drop(servers.insert(name.to_owned(), config.clone())))
     }
 
-    /// Removes a server from a scope; false if it was not there.
+    /// Removes a server from a scope; returns `false` if it was not there.
     pub fn remove(&self, name: &str, scope: McpScope) -> io::Result<bool> {
         let mut was_there = false;
         if !self.path(scope).exists() {

@@ -1,4 +1,4 @@
-//! Why a session could not be read or changed.
+//! Errors of session functions.
 
 use quipu_message::{AgentId, SessionId};
 use quipu_transcript::{AppendError, DeleteError, FileError, ForkError, LabelError};
@@ -6,31 +6,31 @@ use quipu_transcript::{AppendError, DeleteError, FileError, ForkError, LabelErro
 /// Why a session could not be read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// The id cannot be a session's: it is empty, or not a plain name.
+    /// The id is empty or not a plain name.
     #[error("{:?} is not a session id", id.as_str())]
     BadId {
-        /// What was asked for.
+        /// The id that was given.
         id: SessionId,
     },
     /// There is no such session, or its file is empty.
     #[error("no session {id}")]
     NotFound {
-        /// What was asked for.
+        /// The id that was given.
         id: SessionId,
     },
-    /// The session has no file of such a subagent.
+    /// The session has no file of this subagent.
     #[error("no subagent {agent_id} in session {id}")]
     NoSubagent {
-        /// The session.
+        /// Id of the session.
         id: SessionId,
-        /// What was asked for.
+        /// Id of the subagent that was given.
         agent_id: AgentId,
     },
     /// The title is blank.
-    #[error("a title must say something")]
+    #[error("the title is blank")]
     NoTitle,
-    /// The tag is blank; none takes a tag away.
-    #[error("a tag must say something")]
+    /// The tag is blank; pass `None` to remove a tag.
+    #[error("the tag is blank")]
     NoTag,
     /// A file cannot be read.
     #[error(transparent)]
@@ -47,7 +47,7 @@ pub enum SessionError {
 }
 
 impl SessionError {
-    /// A stable name for scripts.
+    /// Stable error code, for scripts.
     pub fn code(&self) -> &'static str {
         match self {
             Self::BadId { .. } => "session.bad_id",

@@ -1,4 +1,4 @@
-//! What is asked and told about sessions.
+//! Options and results of session functions.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -7,39 +7,39 @@ use quipu_message::{SessionId, Uuid};
 use quipu_transcript::SessionOverview;
 use quipu_transcript::find::SessionFile;
 
-/// Which sessions of a list are wanted.
+/// The page of a list of sessions.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ListOptions {
-    /// How many at most.
+    /// Maximum number of sessions; `None` for all.
     pub limit: Option<usize>,
-    /// How many of the newest to pass over.
+    /// Number of newest sessions to skip.
     pub offset: usize,
 }
 
-/// What to fork, and what to call it.
+/// Options of a fork.
 #[derive(Debug, Clone, Default)]
 pub struct ForkOptions {
-    /// The last entry to copy, with the path that leads to it; none copies everything.
+    /// UUID of the last entry to copy, with the path to it; `None` copies everything.
     pub up_to: Option<Uuid>,
-    /// The fork's title; none takes the original's, or its first prompt, with ` (fork)`.
+    /// Title of the fork; `None` means the original's title or first prompt, followed by ` (fork)`.
     pub title: Option<String>,
 }
 
-/// What is known of a session without reading the conversation.
+/// What is known of a session without its conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionInfo {
     /// Id of the session.
     pub id: SessionId,
-    /// The name of the project's folder.
+    /// Name of the project's folder.
     pub project: String,
     /// Path of its transcript.
     pub path: PathBuf,
-    /// When the file was last written.
+    /// Modification time of the file.
     pub modified: SystemTime,
-    /// How large it is.
+    /// Size of the file in bytes.
     pub bytes: u64,
-    /// What to call it in a list: its title, or else its last prompt, an old summary, its
-    /// first prompt. Empty when it has none of them.
+    /// Text for a list: the title, or else the last prompt, an old summary, or the first prompt. Empty if
+    /// there is none of them.
     pub summary: String,
     /// Title set by the user, else the generated one.
     pub title: Option<String>,
@@ -47,15 +47,15 @@ pub struct SessionInfo {
     pub is_titled: bool,
     /// First user prompt, on one line of at most 200 characters.
     pub first_prompt: Option<String>,
-    /// Last user prompt, shortened likewise.
+    /// Last user prompt, shortened in the same way.
     pub last_prompt: Option<String>,
     /// Tag set by the user.
     pub tag: Option<String>,
-    /// The git branch it was last on.
+    /// Git branch at the end of the session.
     pub git_branch: Option<String>,
-    /// The directory it began in.
+    /// Working directory at the start of the session.
     pub cwd: Option<String>,
-    /// When it began, as ISO 8601 text.
+    /// Time of the first entry, as ISO 8601 text.
     pub created_at: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The git worktrees of a repository, as its files tell them.
+//! The git worktrees of a repository, read from git's files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ pub(super) fn repository_worktrees(directory: &Path) -> Vec<PathBuf> {
     let Some((root, git)) = directory.ancestors().find_map(|root| Some((root, git_folder(root)?))) else {
         return Vec::new();
     };
-    // A linked worktree names the folder that all worktrees share.
+    // A linked worktree refers to the folder that all worktrees share.
     let common = read_trimmed(&git.join("commondir")).map_or_else(|| git.clone(), |common| resolve_path(&git, &common));
     let linked = fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
     let mut roots: Vec<PathBuf> = linked
@@ -28,7 +28,7 @@ pub(super) fn repository_worktrees(directory: &Path) -> Vec<PathBuf> {
     roots
 }
 
-/// The git folder of a worktree's root: `.git`, or where the file `.git` points.
+/// The git folder of a worktree: `.git`, or the folder that the file `.git` refers to.
 fn git_folder(root: &Path) -> Option<PathBuf> {
     let git = root.join(".git");
     if git.is_dir() {
@@ -42,8 +42,7 @@ fn read_trimmed(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }
 
-/// A path as a file in `folder` names it, with its dots and links taken out where it is
-/// there.
+/// A path from a file in `folder`, with dots and links resolved if it exists.
 fn resolve_path(folder: &Path, path: &str) -> PathBuf {
     let path = folder.join(path);
     path.canonicalize().unwrap_or(path)

@@ -17,8 +17,8 @@ pub struct MemoryTransport {
     closed: CancellationToken,
 }
 
-/// The agent's end: what is written here is heard by the host, what the host says is
-/// read here. Dropping it is how the agent ends.
+/// The agent's end: the host reads what is written here, and what the host writes is read here. The agent
+/// ends when it is dropped.
 pub struct MemoryPeer {
     stream: DuplexStream,
     closed: CancellationToken,
@@ -40,7 +40,7 @@ impl MemoryTransport {
 }
 
 impl MemoryPeer {
-    /// Cancelled when the host wants the agent to end at once.
+    /// Cancelled if the host kills the agent.
     pub fn kill_token(&self) -> CancellationToken {
         self.closed.clone()
     }
@@ -59,7 +59,7 @@ impl Transport for MemoryTransport {
     }
 }
 
-/// The agent's end, seen from the host.
+/// The agent's end, for the host.
 struct MemoryPeerHandle(CancellationToken);
 
 impl Peer for MemoryPeerHandle {

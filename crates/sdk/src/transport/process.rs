@@ -13,21 +13,21 @@ use tokio::process::{Child, Command};
 use super::{Connection, Peer, Transport};
 use crate::{Error, Exit};
 
-/// A program to start, with its arguments, its environment and its folder.
+/// A program to start, with its arguments, environment and folder.
 ///
-/// It runs in a process group of its own. When it is to end, everything it started
-/// ends too: on Linux also what has left the group.
+/// It runs in a process group of its own. When it is ended, so are all processes that it started; on Linux
+/// also those that left the group.
 #[derive(Debug, Clone, Default)]
 pub struct Subprocess {
     /// Path of the program.
     pub program: PathBuf,
     /// Arguments of the program.
     pub args: Vec<OsString>,
-    /// What to put into its environment beside ours.
+    /// Variables to add to the environment.
     pub env: BTreeMap<OsString, OsString>,
-    /// What to take out of it.
+    /// Variables to remove from the environment.
     pub env_remove: Vec<OsString>,
-    /// The folder it runs in.
+    /// Working directory of the program.
     pub cwd: Option<PathBuf>,
 }
 
@@ -40,7 +40,7 @@ impl Transport for Subprocess {
 impl Subprocess {
     fn start(self) -> Result<Connection, Error> {
         let failed = |error: io::Error| Error::Start { program: self.program.clone(), source: Arc::new(error) };
-        // A path is meant from where we are, not from the folder the program is to run in.
+        // A relative path is relative to our working directory, not to the program's.
         let is_path = self.program.components().count() > 1;
         let program = if is_path { path::absolute(&self.program).map_err(failed)? } else { self.program.clone() };
         let mut command = Command::new(program);
@@ -73,24 +73,24 @@ impl Subprocess {
     }
 }
 
-/// A program that runs.
+/// A running program.
 struct ChildProcess {
     child: Child,
-    /// What it has left behind that must end too.
+    /// Processes that must be ended too.
     descendants: Descendants,
-    /// It was asked to end.
+    /// Whether the program was requested to end.
     is_terminating: bool,
 }
 
 /// Processes that must not outlive the agent.
 #[cfg(target_os = "linux")]
 type Descendants = super::process_tree::ProcessTree;
-/// Where processes cannot be listed, the group is all that is known.
+/// Without a list of processes only the process group is known.
 #[cfg(not(target_os = "linux"))]
 type Family = ();
 
 impl ChildProcess {
-    /// Remembers what the program has started.
+    /// Records the processes that the program has started.
     fn record_descendants(&mut self) {
         #[cfg(target_os = "linux")]
         if let Some(pid) = self.child.id() {
@@ -98,7 +98,7 @@ impl ChildProcess {
         }
     }
 
-    /// Remembers what is left of the group of the program, which was `pid`.
+    /// Records the rest of the process group of the program, whose pid was `pid`.
     fn record_group(&mut self, pid: u32) {
         #[cfg(target_os = "linux")]
         self.descendants.add_group(pid);
@@ -113,7 +113,7 @@ impl ChildProcess {
 
     #[cfg(unix)]
     fn signal(&self, signal: rustix::process::Signal) {
-        // None once the child was waited for: its number may be another's by then.
+        // `None` once the child was waited for, because its pid may be reused then.
         let pid = self.child.id().and_then(|id| rustix::process::Pid::from_raw(id.try_into().ok()?));
         if let Some(pid) = pid {
             let _ = rustix::process::kill_process_group(pid, signal);
@@ -130,7 +130,7 @@ impl Peer for ChildProcess {
             let signal = std::os::unix::process::ExitStatusExt::signal(&status);
             #[cfg(not(unix))]
             let signal = None;
-            // What an agent leaves behind that ends by itself is its own business.
+            // Processes that the agent left and that end by themselves are not killed.
             if let Some(pid) = pid
                 && (self.is_terminating || signal.is_some())
             {
@@ -150,7 +150,7 @@ impl Peer for ChildProcess {
     }
 
     fn kill(&mut self) {
-        // What is stopped starts nothing while it is looked at.
+        // A stopped process cannot start others during the search.
         #[cfg(unix)]
         self.signal(rustix::process::Signal::STOP);
         self.record_descendants();

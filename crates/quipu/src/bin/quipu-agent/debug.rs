@@ -1,4 +1,4 @@
-//! `--debug`: what the agent does, a line an event, on stderr or in a file.
+//! `--debug`: a log of events, one per line, on stderr or in a file.
 
 use std::fmt::{self, Write as _};
 use std::fs::OpenOptions;
@@ -12,11 +12,11 @@ use tracing::{Event, Metadata, Subscriber};
 
 use crate::flags::DebugFlags;
 
-/// What the targets of our own events begin with. Those of other crates are not shown:
-/// they may hold keys.
+/// Prefix of the targets of our own events. Events of other crates are not printed, because they may contain
+/// keys.
 const TARGET_PREFIX: &str = "quipu::";
 
-/// Shows events from now on, if a flag asks for it.
+/// Installs the log if a flag requests it.
 pub(crate) fn install_log(flags: &DebugFlags) -> Result<(), EngineError> {
     if flags.debug.is_none() && flags.debug_file.is_none() && !flags.debug_to_stderr {
         return Ok(());
@@ -38,22 +38,22 @@ pub(crate) fn install_log(flags: &DebugFlags) -> Result<(), EngineError> {
     };
     let log =
         DebugLog { filter: CategoryFilter::parse(flags.debug.as_deref().unwrap_or_default()), out: Mutex::new(out) };
-    // It is set once, here.
+    // It is set only here.
     let _ = tracing::subscriber::set_global_default(log);
     Ok(())
 }
 
-/// Which categories are shown.
+/// The categories that are printed.
 #[derive(Debug, PartialEq, Eq)]
 struct CategoryFilter {
-    /// These alone; all if empty.
+    /// Only these categories; all if empty.
     included: Vec<String>,
-    /// Never these.
+    /// Never these categories.
     excluded: Vec<String>,
 }
 
 impl CategoryFilter {
-    /// Reads `api,hooks` or `!mcp,!sandbox`.
+    /// Parses `api,hooks` or `!mcp,!sandbox`.
     fn parse(text: &str) -> Self {
         let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
         let (without, only): (Vec<&str>, Vec<&str>) = words.partition(|word| word.starts_with('!'));
@@ -67,7 +67,7 @@ impl CategoryFilter {
     }
 }
 
-/// Writes each event as a line.
+/// Writes each event as one line.
 struct DebugLog {
     filter: CategoryFilter,
     out: Mutex<Box<dyn Write + Send>>,
@@ -83,11 +83,11 @@ impl Subscriber for DebugLog {
         let mut line = LogLine(format!("{:.3} [{category}]", jiff::Timestamp::now()));
         event.record(&mut line);
         line.0.push('\n');
-        // A log that cannot be written is no reason to stop.
+        // A log that cannot be written does not stop the agent.
         let _ = self.out.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.0.as_bytes());
     }
 
-    // There are no spans.
+    // Spans are not used.
     fn new_span(&self, _: &Attributes<'_>) -> Id {
         Id::from_u64(1)
     }
@@ -97,7 +97,7 @@ impl Subscriber for DebugLog {
     fn exit(&self, _: &Id) {}
 }
 
-/// A line being written: the message, then the fields.
+/// A line of the log: the message, then the fields.
 struct LogLine(String);
 
 impl Visit for LogLine {
@@ -106,7 +106,7 @@ impl Visit for LogLine {
             "message" => format!("{value:?}"),
             name => format!("{name}={value:?}"),
         };
-        // Nothing that was read from elsewhere begins a line or moves the cursor.
+        // Control characters in the text could start a line or move the cursor.
         let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let _ = write!(self.0, " {text}");
     }

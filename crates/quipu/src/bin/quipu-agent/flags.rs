@@ -39,12 +39,12 @@ The exit code is 0 after an answer, 1 after an error, 2 for wrong flags.";
     after_help = EXAMPLES
 )]
 pub(crate) struct Flags {
-    /// The prompt; what is piped in follows it
+    /// The prompt; piped input is appended to it
     pub(crate) prompt: Option<String>,
-    /// Further words are ignored, with a warning
+    /// Further arguments are ignored, with a warning
     #[arg(hide = true)]
     pub(crate) words: Vec<String>,
-    /// Answer and exit, which is all it ever does
+    /// Answer and exit; this is always so
     #[arg(short, long)]
     pub(crate) print: bool,
     /// Print the version
@@ -69,13 +69,13 @@ pub(crate) struct Flags {
 #[derive(Debug, Args)]
 #[command(next_help_heading = OUTPUT_HEADING)]
 pub(crate) struct OutputFlags {
-    /// Output: text, json, or stream-json (a line for everything that happens)
+    /// Output: text, json, or stream-json (one line for every message and event)
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output_format: OutputFormat,
-    /// What stdin holds: text, or stream-json (prompts and control requests, a line each)
+    /// Input on stdin: text, or stream-json (prompts and control requests, one per line)
     #[arg(long, value_enum, default_value_t)]
     pub(crate) input_format: InputFormat,
-    /// With json: all lines in an array instead of the result alone
+    /// With json: print all lines as an array, not only the result
     #[arg(long)]
     pub(crate) verbose: bool,
     /// Also print parts of answers as they arrive
@@ -96,7 +96,7 @@ pub(crate) struct OutputFlags {
     /// Suggest the next prompt, from the second turn on
     #[arg(long, num_args = 0..=1, default_missing_value = "on", value_name = "on|off", value_parser = parse_switch)]
     pub(crate) prompt_suggestions: Option<bool>,
-    /// With stream-json input: load the plugins that the first line, `initialize`, names
+    /// With stream-json input: load the plugins of the first line, `initialize`
     #[arg(long)]
     pub(crate) await_initialize: bool,
     /// With stream-json input: take --managed-settings from the first line, `initialize`
@@ -122,7 +122,7 @@ pub(crate) struct SessionFlags {
     /// With --resume: continue from this message
     #[arg(long, value_name = "UUID")]
     pub(crate) resume_session_at: Option<String>,
-    /// With --resume-session-at: refuse if more than this prompt's turn would be dropped
+    /// With --resume-session-at: fail if more than this prompt's turn would be dropped
     #[arg(long, value_name = "UUID", requires = "resume_session_at")]
     pub(crate) resume_drops_turn: Option<String>,
     /// Write no session file
@@ -136,10 +136,10 @@ pub(crate) struct SessionFlags {
 #[derive(Debug, Args)]
 #[command(next_help_heading = MODEL_HEADING)]
 pub(crate) struct ModelFlags {
-    /// The model: a name of the API, or opus, sonnet, haiku
+    /// Model: a model id of the API, or opus, sonnet, haiku
     #[arg(long)]
     pub(crate) model: Option<String>,
-    /// Models to use when the first stays overloaded, in this order
+    /// Models to use if the first stays overloaded, in this order
     #[arg(long, value_name = "MODEL,...", value_delimiter = ',')]
     pub(crate) fallback_model: Vec<String>,
     /// Effort: low, medium, high …
@@ -148,28 +148,28 @@ pub(crate) struct ModelFlags {
     /// Thinking tokens per API call of models that take a budget; 0 turns thinking off
     #[arg(long, value_name = "N")]
     pub(crate) max_thinking_tokens: Option<u64>,
-    /// Thinking: disabled turns it off; adaptive and enabled turn it on, as the model takes it
+    /// Thinking: disabled turns it off; adaptive and enabled turn it on in the way that the model supports
     #[arg(long, value_enum)]
     pub(crate) thinking: Option<ThinkingArg>,
-    /// How thinking is shown
+    /// How the API returns thinking
     #[arg(long, value_enum)]
     pub(crate) thinking_display: Option<ThinkingDisplayArg>,
-    /// Token budget of the whole task, which the API passes on to the model
+    /// Token budget of the whole task, which the API tells the model
     #[arg(long, value_name = "TOKENS")]
     pub(crate) task_budget: Option<u64>,
     /// Betas to request from the API
     #[arg(long, num_args = 1.., value_delimiter = ',')]
     pub(crate) betas: Vec<String>,
-    /// API calls allowed in a turn
+    /// Maximum number of API calls in a turn
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     pub(crate) max_turns: Option<u64>,
-    /// What the session may cost
+    /// Maximum cost of the session, in US dollars
     #[arg(long, value_name = "USD", value_parser = parse_dollars, allow_negative_numbers = true)]
     pub(crate) max_budget_usd: Option<f64>,
     /// JSON schema of the answer
     #[arg(long, value_name = "SCHEMA")]
     pub(crate) json_schema: Option<String>,
-    /// When to compact: auto, or at this many tokens, 100k to 1M
+    /// When to compact: at this many tokens, 100k to 1M; auto: when the context is nearly full
     #[arg(long, value_name = "auto|TOKENS", value_parser = Autocompact::parse)]
     pub(crate) autocompact: Option<Autocompact>,
 }
@@ -186,34 +186,34 @@ pub(crate) struct ToolFlags {
     /// Allow mode bypassPermissions to be chosen later
     #[arg(long)]
     pub(crate) allow_dangerously_skip_permissions: bool,
-    /// Rules that allow, as in "Bash(git log:*) Edit"
+    /// Allow rules, as in "Bash(git log:*) Edit"
     #[arg(long = "allowedTools", alias = "allowed-tools", num_args = 1.., value_name = "RULE")]
     pub(crate) allowed_tools: Vec<String>,
-    /// Rules that deny; a name alone removes the tool
+    /// Deny rules; a name alone removes the tool
     #[arg(long = "disallowedTools", alias = "disallowed-tools", num_args = 1.., value_name = "RULE")]
     pub(crate) disallowed_tools: Vec<String>,
-    /// The tools on offer; "" for none, default for all
+    /// Tools to offer; "" for none, default for all
     #[arg(long, num_args = 1.., value_name = "TOOL")]
     pub(crate) tools: Option<Vec<String>>,
-    /// Who answers permission requests: stdio is the host, other names are MCP tools
+    /// Who answers permission requests: stdio for the host, otherwise an MCP tool
     #[arg(long, value_name = "WHO")]
     pub(crate) permission_prompt_tool: Option<String>,
-    /// none denies what would be asked; host is the default
+    /// none denies calls that would be asked about; host is the default
     #[arg(long, value_enum, value_name = "host|none")]
     pub(crate) permission_prompts: Option<PermissionPrompts>,
     /// MCP servers: files or JSON
     #[arg(long, num_args = 1.., value_name = "JSON")]
     pub(crate) mcp_config: Vec<String>,
-    /// Use MCP servers of --mcp-config only
+    /// Use only the MCP servers of --mcp-config
     #[arg(long)]
     pub(crate) strict_mcp_config: bool,
-    /// Directories allowed beside the working directory
+    /// Additional working directories
     #[arg(long, num_args = 1.., value_name = "DIR")]
     pub(crate) add_dir: Vec<PathBuf>,
-    /// Work in a git worktree of the repository, below .claude/worktrees, on a branch of its own
+    /// Work in a git worktree below .claude/worktrees, on its own branch
     #[arg(short, long, num_args = 0..=1, value_name = "NAME")]
     pub(crate) worktree: Option<Option<String>>,
-    /// No tools that run commands, no WebFetch, no settings files, no files outside the directories
+    /// No tools that run commands, no WebFetch, no settings files, no files outside the working directories
     #[arg(long)]
     pub(crate) restricted: bool,
 }
@@ -221,19 +221,19 @@ pub(crate) struct ToolFlags {
 #[derive(Debug, Args)]
 #[command(next_help_heading = SETTINGS_HEADING)]
 pub(crate) struct SettingsFlags {
-    /// More settings: a file or JSON
+    /// Additional settings: a file or JSON
     #[arg(long, value_name = "JSON")]
     pub(crate) settings: Option<String>,
     /// Which settings files to read: user, project, local
     #[arg(long, value_name = "SOURCES")]
     pub(crate) setting_sources: Option<String>,
-    /// Settings of the host as JSON that only restrict
+    /// Settings of the host as JSON; only restrictions are used
     #[arg(long, value_name = "JSON")]
     pub(crate) managed_settings: Option<String>,
-    /// Read project settings, .mcp.json and .claude from this checkout instead
+    /// Read project settings, .mcp.json and .claude from this directory instead
     #[arg(long, value_name = "DIR")]
     pub(crate) project_config_root: Option<PathBuf>,
-    /// Trust this directory: its settings may allow, and its hooks run
+    /// Trust this directory: its settings may grant permissions, and its hooks run
     #[arg(long)]
     pub(crate) trust_folder: bool,
     /// Run the project's hooks even if its directory is not trusted
@@ -251,26 +251,26 @@ pub(crate) struct SettingsFlags {
     /// Run the session as this agent: its prompt, tools and model
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
-    /// Replaces the system prompt; "" leaves one line
+    /// Replace the system prompt; "" leaves one line
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) system_prompt: Option<String>,
     /// The same from a file
     #[arg(long, value_name = "FILE", conflicts_with = "system_prompt")]
     pub(crate) system_prompt_file: Option<PathBuf>,
-    /// Appended to the system prompt
+    /// Append to the system prompt
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) append_system_prompt: Option<String>,
     /// The same from a file
     #[arg(long, value_name = "FILE", conflicts_with = "append_system_prompt")]
     pub(crate) append_system_prompt_file: Option<PathBuf>,
-    /// Record the system prompt once and send it verbatim from then on, until a compaction [default: on]
+    /// Record the system prompt once and send it unchanged until a compaction [default: on]
     #[arg(long, value_name = "on|off", value_parser = ["on", "off"])]
     pub(crate) system_prompt_snapshot: Option<String>,
-    /// Keep working directory and date out of the system prompt; they are never in it
+    /// Keep working directory and date out of the system prompt; this is always so
     #[arg(long)]
     #[allow(dead_code, reason = "what the flag asks for always holds")]
     pub(crate) exclude_dynamic_system_prompt_sections: bool,
-    /// Slash commands are plain text
+    /// Treat slash commands as plain text
     #[arg(long)]
     pub(crate) disable_slash_commands: bool,
     /// Only Bash, Edit and Read; no hooks, no instruction files
@@ -284,7 +284,7 @@ pub(crate) struct SettingsFlags {
 #[derive(Debug, Args)]
 #[command(next_help_heading = DEBUG_HEADING)]
 pub(crate) struct DebugFlags {
-    /// Log to stderr: api, permission, hooks, mcp, sandbox; or without some: !api
+    /// Log to stderr; categories: api, permission, hooks, mcp, sandbox; !api leaves one out
     #[arg(short, long, num_args = 0..=1, default_missing_value = "", value_name = "FILTER")]
     pub(crate) debug: Option<String>,
     /// Log to this file
@@ -340,7 +340,7 @@ impl ThinkingDisplayArg {
     }
 }
 
-/// Reads a switch that programs write in several ways.
+/// Parses a switch, which programs write in several ways.
 fn parse_switch(text: &str) -> Result<bool, String> {
     match text.to_ascii_lowercase().as_str() {
         "on" | "true" | "1" | "yes" => Ok(true),
@@ -349,7 +349,7 @@ fn parse_switch(text: &str) -> Result<bool, String> {
     }
 }
 
-/// An amount of money that can be spent.
+/// Parses an amount in US dollars that is not negative.
 fn parse_dollars(text: &str) -> Result<f64, String> {
     let amount = text.parse::<f64>().ok().filter(|amount| *amount > 0.0 && amount.is_finite());
     amount.ok_or_else(|| "must be an amount above 0, as in 2.5".to_owned())

@@ -1,11 +1,11 @@
-//! Flags of `claude` that have no meaning here: they are for terminals, browsers, other
-//! machines and features that are not implemented.
+//! Flags of `claude` that have no effect here: they are for terminals, browsers, other machines and features
+//! that are not implemented.
 
 use clap::Args;
 
 use crate::print_warning;
 
-/// Flags that are accepted, and named in a warning when they are given.
+/// Flags that are accepted with a warning.
 #[derive(Debug, Args)]
 pub(crate) struct IgnoredFlags {
     #[arg(long, hide = true)]
@@ -47,7 +47,7 @@ pub(crate) struct IgnoredFlags {
 }
 
 impl IgnoredFlags {
-    /// Names the flags that were given, once.
+    /// Prints one warning that lists the given flags.
     pub(crate) fn warn_if_given(&self) {
         let flags = [
             ("--ax-screen-reader", self.ax_screen_reader),

@@ -1,4 +1,4 @@
-//! The command `quipu-agent`: takes claude's flags; what SDKs spawn.
+//! The command `quipu-agent`, which SDKs start in place of `claude`.
 
 #[path = "../../config.rs"]
 mod config;
@@ -23,7 +23,7 @@ use quipu_engine::{EngineError, VERSION};
 use quipu_engine::{Format, Options, PluginDir, ResumeMode, Worktree};
 
 fn main() -> ExitCode {
-    // Before anything else: the launcher of the sandbox is this program too.
+    // First of all, because this program is also the launcher of the sandbox.
     if let Some(code) = quipu_engine::launch_sandbox() {
         return code;
     }
@@ -53,8 +53,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Keeps other processes of the same user from reading the key out of this one's
-/// environment and memory. Where the system does not offer it, nothing is lost.
+/// Prevents other processes of the same user from reading the key from the environment and memory of this
+/// one. Does nothing if the system does not support it.
 fn make_undumpable() {
     #[cfg(target_os = "linux")]
     {
@@ -73,12 +73,12 @@ fn run_agent(flags: Flags) -> Result<u8, EngineError> {
         .build()
         .map_err(system("the async runtime"))?;
     let code = runtime.block_on(quipu_engine::run(options, environment(), cwd, std::io::stdout(), std::io::stderr()));
-    // A read of stdin may still wait for a host that says no more.
+    // A read of stdin may still wait for a host that sends nothing more.
     runtime.shutdown_background();
     code
 }
 
-/// The environment, as far as it is text.
+/// The environment variables that are valid UTF-8.
 fn environment() -> BTreeMap<String, String> {
     let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
     std::env::vars_os().filter_map(text).collect()
@@ -98,7 +98,7 @@ fn build_options(flags: Flags) -> Result<Options, EngineError> {
     let listed = |texts: &[String]| texts.iter().flat_map(|text| quipu_engine::split_list(text)).collect::<Vec<_>>();
     let thinking = match model.thinking {
         Some(ThinkingArg::Disabled) => Some(0),
-        // As far as the model may, whatever the environment says.
+        // As much as the model allows, whatever the environment says.
         Some(ThinkingArg::Adaptive | ThinkingArg::Enabled) => model.max_thinking_tokens.or(Some(u64::MAX)),
         None => model.max_thinking_tokens,
     };
@@ -107,7 +107,7 @@ fn build_options(flags: Flags) -> Result<Options, EngineError> {
         |error: anyhow::Error| EngineError::InvalidFlag { flag: "config.toml", reason: format!("{error:#}") };
     let bad_prices =
         |error: anyhow::Error| EngineError::InvalidFlag { flag: "prices.toml", reason: format!("{error:#}") };
-    // The bundled prices are not read before something is spent.
+    // The bundled prices are not read before they are needed.
     let own_prices = prices::prices_path().filter(|path| path.try_exists().unwrap_or(true));
     Ok(Options {
         prices: own_prices.map(|_| prices::load()).transpose().map_err(bad_prices)?,
@@ -190,17 +190,17 @@ fn build_options(flags: Flags) -> Result<Options, EngineError> {
     })
 }
 
-/// Words without the spaces around them; empty ones are left out.
+/// The trimmed words that are not empty.
 fn trimmed(words: &[String]) -> Vec<String> {
     words.iter().map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect()
 }
 
-/// Whether a variable of the environment is a switch that is on.
+/// Whether an environment variable is set to a true value.
 fn is_env_enabled(name: &str) -> bool {
     std::env::var(name).is_ok_and(|value| matches!(value.as_str(), "1" | "true" | "yes" | "on"))
 }
 
-/// Whether to hold commands in a sandbox, as `QUIPU_SANDBOX` says.
+/// The sandbox mode from `QUIPU_SANDBOX`.
 fn sandbox_switch() -> Result<SandboxMode, EngineError> {
     let Some(word) = std::env::var_os("QUIPU_SANDBOX").filter(|word| !word.is_empty()) else {
         return Ok(SandboxMode::default());
@@ -217,13 +217,13 @@ fn read_flag_file(flag: &'static str, path: Option<PathBuf>) -> Result<Option<St
     path.map(read).transpose()
 }
 
-/// Says what went wrong, with its causes.
+/// Prints an error with its causes.
 fn print_error(error: &EngineError) {
-    // There is nowhere to say that this cannot be said.
+    // There is nowhere to report that printing failed.
     let _ = writeln!(std::io::stderr(), "error: {}", in_full(error));
 }
 
-/// An error with its causes.
+/// An error and its causes as one text.
 fn in_full(error: &EngineError) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);

@@ -7,14 +7,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::print_warning;
 
-/// How long stdin may stay silent before it is left alone.
+/// How long to wait for the first byte on stdin.
 const MAX_STDIN_SILENCE: Timespec = Timespec { tv_sec: 3, tv_nsec: 0 };
 
-/// How much may be piped in, in bytes.
+/// Limit on piped input, in bytes.
 const MAX_PIPED_BYTES: u64 = 64 << 20;
 
-/// The prompt of the command line, followed by what is piped in. An error when there is
-/// neither, also when stdin is open and stays silent.
+/// The prompt of the command line, followed by piped input. An error if there is neither, also if stdin is
+/// open and nothing arrives.
 pub(crate) fn read_prompt(given: Option<String>) -> Result<String, EngineError> {
     let given = given.filter(|text| !text.trim().is_empty());
     let piped = if std::io::stdin().is_terminal() { None } else { read_piped(given.is_some())? };
@@ -25,10 +25,10 @@ pub(crate) fn read_prompt(given: Option<String>) -> Result<String, EngineError> 
     }
 }
 
-/// What is piped in; `None` if nothing comes for a while.
+/// The piped input; `None` if nothing arrives in time.
 fn read_piped(has_prompt: bool) -> Result<Option<String>, EngineError> {
     let stdin = std::io::stdin();
-    // Ready are the first bytes, the end, or an error, which reading then finds.
+    // Ready means that the first bytes, the end or an error can be read.
     let ready = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&MAX_STDIN_SILENCE));
     if ready == Ok(0) {
         if has_prompt {

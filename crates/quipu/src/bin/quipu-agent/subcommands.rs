@@ -1,5 +1,5 @@
-//! The subcommands `auth status` and `mcp`. Other subcommands of `claude` are known by name,
-//! so that none is taken for a prompt.
+//! The subcommands `auth status` and `mcp`. The names of claude's other subcommands are known, so that none
+//! is used as a prompt.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::environment;
 
-/// Commands that are not here.
+/// Commands of `claude` that are not available here.
 const UNSUPPORTED_COMMANDS: [&str; 24] = [
     "agents",
     "attach",
@@ -44,7 +44,7 @@ const UNSUPPORTED_COMMANDS: [&str; 24] = [
 #[derive(Debug, Parser)]
 #[command(name = "quipu-agent", max_term_width = 100)]
 enum AgentCommand {
-    /// Whether there is a key for the API
+    /// Show whether there is an API key
     Auth {
         #[command(subcommand)]
         command: AuthCommand,
@@ -60,7 +60,7 @@ enum AgentCommand {
 enum AuthCommand {
     /// Print which key is used; exit 1 if there is none
     Status {
-        /// Print JSON, which is the default
+        /// Print JSON (the default)
         #[arg(long)]
         json: bool,
         /// Print a line of text
@@ -74,17 +74,17 @@ enum AuthCommand {
 enum McpCommand {
     /// Add a server
     Add {
-        /// Its name
+        /// Name of the server
         name: String,
-        /// The program, or the address
+        /// The program, or the URL
         command_or_url: String,
         /// The program's arguments
         #[arg(trailing_var_arg = true)]
         args: Vec<String>,
-        /// Whom it is for: local (you, in this directory), project or user
+        /// Scope: local (you, in this directory), project or user
         #[arg(short, long, default_value = "local", value_parser = parse_scope)]
         scope: McpScope,
-        /// stdio, http or sse
+        /// Transport: stdio, http or sse
         #[arg(short, long, default_value = "stdio", value_parser = ["stdio", "http", "sse"])]
         transport: String,
         /// Environment of the program: KEY=value
@@ -94,13 +94,13 @@ enum McpCommand {
         #[arg(short = 'H', long, num_args = 1.., value_parser = parse_pair::<':'>)]
         header: Vec<(String, String)>,
     },
-    /// Add a server described as JSON
+    /// Add a server from JSON
     AddJson {
-        /// Its name
+        /// Name of the server
         name: String,
-        /// The description, as in .mcp.json
+        /// The configuration, as in .mcp.json
         json: String,
-        /// Whom it is for: local (you, in this directory), project or user
+        /// Scope: local (you, in this directory), project or user
         #[arg(short, long, default_value = "local", value_parser = parse_scope)]
         scope: McpScope,
     },
@@ -108,14 +108,14 @@ enum McpCommand {
     List,
     /// Show one server
     Get {
-        /// Its name
+        /// Name of the server
         name: String,
     },
     /// Remove a server
     Remove {
-        /// Its name
+        /// Name of the server
         name: String,
-        /// From which configuration; needed if several have it
+        /// Scope to remove it from; required if several scopes have it
         #[arg(short, long, value_parser = parse_scope)]
         scope: Option<McpScope>,
     },
@@ -125,14 +125,14 @@ fn parse_scope(word: &str) -> Result<McpScope, String> {
     McpScope::parse(word).ok_or_else(|| "must be local, project or user".to_owned())
 }
 
-/// Reads a name and a value with a sign between them.
+/// Parses a name and a value separated by a character.
 fn parse_pair<const SIGN: char>(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once(SIGN).ok_or_else(|| format!("must have a {SIGN} after the name"))?;
     let is_blank = name.trim().is_empty();
     if is_blank { Err("has no name".to_owned()) } else { Ok((name.trim().to_owned(), value.trim_start().to_owned())) }
 }
 
-/// Runs the command that the first argument names; `None` if it names none.
+/// Runs the subcommand in the first argument; `None` if it is not a subcommand.
 pub(crate) fn run(args: &[OsString]) -> Option<ExitCode> {
     let name = args.get(1)?.to_str()?;
     if UNSUPPORTED_COMMANDS.contains(&name) {
@@ -155,7 +155,7 @@ pub(crate) fn run(args: &[OsString]) -> Option<ExitCode> {
     Some(if code && out.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What is known of the key, and whether there is one.
+/// Information about the key, and whether there is one.
 fn auth_status(text: bool) -> Result<(String, bool), String> {
     let status = quipu_engine::auth_status(environment(), &cwd()?).map_err(|error| crate::in_full(&error))?;
     let AuthStatus { source, config } = status;
@@ -265,7 +265,7 @@ fn add_server(files: &McpFiles, name: &str, scope: McpScope, config: &Value) -> 
     Ok(format!("Added MCP server {name} to {}\n", config_location(files, scope)))
 }
 
-/// The servers of a name, the one that is used first; an error if there is none.
+/// The servers of this name, the effective one first; an error if there is none.
 fn named(files: &McpFiles, name: &str, scope: Option<McpScope>) -> Result<Vec<McpServerEntry>, String> {
     let (servers, problems) = files.list();
     problems.iter().for_each(|problem| crate::print_warning(problem));
@@ -280,7 +280,7 @@ fn named(files: &McpFiles, name: &str, scope: Option<McpScope>) -> Result<Vec<Mc
     Ok(found)
 }
 
-/// The server of a name; an error if there is none, or one in several scopes.
+/// The server of this name; an error if there is none, or if several scopes have it.
 fn find_server(files: &McpFiles, name: &str, scope: Option<McpScope>) -> Result<McpServerEntry, String> {
     match named(files, name, scope)?.as_slice() {
         [one] => Ok(one.clone()),
@@ -291,7 +291,7 @@ fn find_server(files: &McpFiles, name: &str, scope: Option<McpScope>) -> Result<
     }
 }
 
-/// A server in a line: its name, how it is reached, whom it is for.
+/// A server as one line: name, transport and scope.
 fn server_line(server: &McpServerEntry) -> String {
     let config: Value = serde_json::from_str(server.config.text()).unwrap_or_default();
     let text = |key: &str| config[key].as_str().unwrap_or_default();
