@@ -1,6 +1,6 @@
 //! How fast the three tiers read, against `serde_json::Value`, on the same lines.
 #![allow(missing_docs, reason = "the macros of criterion make functions without docs")]
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a bench speaks to the person who runs it")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a benchmark prints its results")]
 
 use std::fs;
 use std::hint::black_box;
@@ -10,7 +10,6 @@ use criterion::measurement::{Measurement, ValueFormatter, WallTime};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use quipu_message::line::replace_lone_surrogates;
 use quipu_message::{Entry, Head, View};
-use quipu_testkit as kit;
 use serde_json::{Value, json};
 
 criterion_group! { name = benches; config = Criterion::default().with_measurement(CpuTime); targets = bench_generated_lines, bench_corpus_lines }
@@ -21,8 +20,8 @@ fn bench_generated_lines(c: &mut Criterion<CpuTime>) {
 }
 
 fn bench_corpus_lines(c: &mut Criterion<CpuTime>) {
-    let Some(shared) = kit::shared_dir().filter(|_| is_measuring()) else { return };
-    let files = kit::corpus_files(&shared, &["session"]);
+    let Some(shared) = quipu_testkit::shared_dir().filter(|_| is_measuring()) else { return };
+    let files = quipu_testkit::corpus_files(&shared, &["session"]);
     let texts: Vec<String> = files.iter().filter_map(|path| fs::read_to_string(path).ok()).collect();
     let lines = texts.iter().flat_map(|text| text.lines()).map(|line| replace_lone_surrogates(line).into_owned());
     bench_tiers(c, "real", &lines.filter(|line| Entry::read(line).is_ok()).collect::<Vec<_>>());
@@ -58,10 +57,10 @@ impl Measurement for CpuTime {
     type Intermediate = Duration;
     type Value = Duration;
     fn start(&self) -> Duration {
-        kit::cpu_time()
+        quipu_testkit::cpu_time()
     }
     fn end(&self, start: Duration) -> Duration {
-        kit::cpu_time() - start
+        quipu_testkit::cpu_time() - start
     }
     fn add(&self, a: &Duration, b: &Duration) -> Duration {
         *a + *b

@@ -334,7 +334,7 @@ wire! {
     pub struct ApiErrorBody {
         /// For example `overloaded_error` or `rate_limit_error`.
         kind: opt String = "type",
-        /// Error message for people.
+        /// Error message for the user.
         message: opt String,
     }
 }

@@ -33,7 +33,7 @@ open_enum! {
         "assistant" => Assistant(Assistant),
         /// A `system` entry, by `subtype`.
         "system" => System(System),
-        /// Something told to the model beside the user's words.
+        /// Context that the agent sends to the model beside the user's text.
         "attachment" => Attachment(AttachmentEntry),
         /// A `progress` entry: what a tool or hook did while it ran.
         "progress" => Progress(Progress),
@@ -111,7 +111,7 @@ open_enum! {
         "prompt_suggestion" => PromptSuggestion(PromptSuggestion),
         /// Entries just written to a session file, for a host that keeps its own copy.
         "transcript_mirror" => TranscriptMirror(TranscriptMirror),
-        /// One side asks the other.
+        /// A control request of either side.
         "control_request" => ControlRequest(ControlRequest),
         /// The answer.
         "control_response" => ControlResponse(ControlResponse),
@@ -175,7 +175,7 @@ impl Entry {
         if sub.is_empty() { tag.to_owned() } else { format!("{tag}/{sub}") }
     }
 
-    /// Whether this build has a model for the type and the subtype.
+    /// Whether this version has a type for the type and subtype of the line.
     pub fn is_known_kind(&self) -> bool {
         match self {
             Self::System(line) => line.is_known(),
@@ -187,7 +187,7 @@ impl Entry {
         }
     }
 
-    /// Number of content blocks in it that this build has no model for.
+    /// Number of content blocks of unknown type in it.
     pub fn count_unknown_blocks(&self) -> usize {
         let content: &Content = match self {
             Self::User(line) => &line.message.content,
@@ -199,7 +199,7 @@ impl Entry {
         content.blocks().iter().map(Block::count_unknown_blocks).sum()
     }
 
-    /// The type of an attachment that this build has no model for.
+    /// The type of an attachment that this version does not know; `None` for other entries.
     pub fn unknown_attachment(&self) -> Option<&str> {
         match self {
             Self::Attachment(line) if matches!(line.attachment, Attachment::Unknown(_)) => Some(line.attachment.tag()),

@@ -20,12 +20,12 @@ use serde_json::value::RawValue;
 pub struct Json(Box<RawValue>);
 
 impl Json {
-    /// Keeps `text` when it is one complete JSON value.
+    /// Keeps `text` if it is one complete JSON value.
     pub fn parse(text: &str) -> serde_json::Result<Self> {
         serde_json::from_str(text)
     }
 
-    /// Writes a value as JSON; whatever cannot be written becomes `null`.
+    /// Writes a value as JSON; a value that cannot be written becomes `null`.
     pub fn from_serialize<T: Serialize + ?Sized>(value: &T) -> Self {
         let null = || RawValue::NULL.to_owned();
         Self(serde_json::value::to_raw_value(value).unwrap_or_else(|_| null()))
@@ -41,18 +41,18 @@ impl Json {
         serde_json::from_str(self.text())
     }
 
-    /// The value as a tree; nesting too deep to walk safely reads as `null`.
+    /// The value as a tree; a value that nests too deeply becomes `null`.
     pub fn to_value(&self) -> Value {
         self.read().unwrap_or_default()
     }
 
-    /// The decoded string, when the value is one.
+    /// The decoded string; `None` if the value is not a string.
     pub fn decode_string(&self) -> Option<String> {
         self.text().starts_with('"').then(|| self.read().ok()).flatten()
     }
 
-    /// The words in a value that may be a string, a list, or an object around them:
-    /// errors and hooks take all these forms.
+    /// The text in a value that is a string, a list of texts, or an object that contains one; errors and hook
+    /// outputs have all these forms.
     pub fn extract_text(&self) -> String {
         fn find(value: &Value) -> Option<String> {
             match value {
@@ -125,17 +125,17 @@ impl<'de> Deserialize<'de> for Json {
 /// An optional field: absent, `null` and a value are three things on the wire.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Maybe<T> {
-    /// The key is not there.
+    /// The key is missing.
     #[default]
     Absent,
-    /// The key is there and says `null`.
+    /// The value is `null`.
     Null,
     /// The key has a value.
     Value(T),
 }
 
 impl<T> Maybe<T> {
-    /// The value, when there is one.
+    /// The value; `None` if absent or `null`.
     pub fn get(&self) -> Option<&T> {
         match self {
             Self::Value(value) => Some(value),
@@ -143,7 +143,7 @@ impl<T> Maybe<T> {
         }
     }
 
-    /// Takes the value out, when there is one.
+    /// The value; `None` if absent or `null`.
     pub fn into_option(self) -> Option<T> {
         match self {
             Self::Value(value) => Some(value),
@@ -162,14 +162,14 @@ impl<T> Maybe<T> {
 }
 
 impl Maybe<bool> {
-    /// Whether the field says `true`.
+    /// Whether the value is `true`.
     pub fn is_true(&self) -> bool {
         matches!(self, Self::Value(true))
     }
 }
 
 impl<T: AsRef<str>> Maybe<T> {
-    /// The value as text, when there is one.
+    /// The value as text; `None` if absent or `null`.
     pub fn text(&self) -> Option<&str> {
         self.get().map(AsRef::as_ref)
     }
@@ -208,8 +208,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Maybe<T> {
     }
 }
 
-/// What a struct kept beside its named fields: unknown fields in arrival order,
-/// and which of two spellings (file or stream) its named fields were written in.
+/// The unknown fields of a struct in order, and which of two keys (file or stream) its known fields had.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Extra {
     fields: Vec<(Box<str>, Json)>,
@@ -217,7 +216,7 @@ pub struct Extra {
 }
 
 impl Extra {
-    /// No unknown fields, written in the given spelling.
+    /// Makes an empty list of fields with the given spelling.
     pub fn with_spelling(spelling: Spelling) -> Self {
         Self { fields: Vec::new(), spelling }
     }
@@ -227,7 +226,7 @@ impl Extra {
         self.fields.iter().map(|(key, value)| (&**key, value))
     }
 
-    /// An unknown field by name; the last one wins, as in JavaScript.
+    /// An unknown field by name; of duplicates the last, as in JavaScript.
     pub fn get(&self, key: &str) -> Option<&Json> {
         self.fields.iter().rev().find(|(k, _)| &**k == key).map(|(_, v)| v)
     }
@@ -245,7 +244,7 @@ impl Extra {
     }
 }
 
-/// Which spelling of two-name fields a struct uses: one bit a field.
+/// Which of two keys each field of a struct uses; one bit per field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Spelling(u64);
 
@@ -254,7 +253,7 @@ impl Spelling {
     pub const FILE: Self = Self(0);
     /// The names that the live stream uses (`session_id`).
     pub const STREAM: Self = Self(u64::MAX);
-    /// The bit that says that a field of text came as a number.
+    /// The bit for a text field that was written as a number.
     pub(crate) const NUMBER_BIT: u32 = 63;
 
     pub(crate) fn set(&mut self, field: u32) {
@@ -266,9 +265,9 @@ impl Spelling {
     }
 }
 
-/// Whether two JSON texts say the same: key order, spacing and escapes aside.
+/// Whether two JSON texts have the same value, whatever their key order, spacing and escapes.
 ///
-/// `None` if one of them nests too deep to compare.
+/// `None` if one of them is not JSON or nests too deeply.
 pub fn is_same_json(a: &str, b: &str) -> Option<bool> {
     let read = |text| serde_json::from_str::<Value>(text).ok();
     Some(read(a)? == read(b)?)

@@ -28,7 +28,7 @@ pub enum SpliceError {
     /// Something on the path is not an object.
     #[error("cannot set {path}: {at} is not an object")]
     NotAnObject {
-        /// The whole path asked for.
+        /// The complete path that was requested.
         path: String,
         /// The part of it that is not an object.
         at: String,
@@ -36,16 +36,16 @@ pub enum SpliceError {
     /// The new value cannot be written as JSON.
     #[error("cannot set {path}: the value is not JSON")]
     InvalidValue {
-        /// The whole path asked for.
+        /// The complete path that was requested.
         path: String,
-        /// What the writer said.
+        /// Error of the serializer.
         #[source]
         source: serde_json::Error,
     },
 }
 
 impl Line {
-    /// Accepts any complete JSON value without looking inside it.
+    /// Reads any complete JSON value without parsing its content.
     pub fn parse(text: &str) -> serde_json::Result<Self> {
         serde_json::from_str::<&RawValue>(text)?;
         Ok(Self(text.trim_end_matches(['\r', '\n']).into()))
@@ -53,14 +53,14 @@ impl Line {
 
     /// Writes a value as one line.
     pub fn from_serialize<T: Serialize>(value: &T) -> serde_json::Result<Self> {
-        // Most lines fit without growing.
+        // Most lines are shorter than this.
         let mut bytes = Vec::with_capacity(2048);
         serde_json::to_writer(&mut bytes, value)?;
         let text = String::from_utf8(bytes).map_err(serde::ser::Error::custom)?;
         Ok(Self(text.into()))
     }
 
-    /// The text to write back, unchanged and without its line end.
+    /// The text, unchanged and without its line end.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -89,17 +89,17 @@ impl Line {
         Ok(Self([&self.0[..start], &value, &self.0[end..]].concat().into()))
     }
 
-    /// The line as an entry of another session.
+    /// The line with another session id.
     pub fn with_session_id(&self, session: &SessionId) -> Result<Self, SpliceError> {
         self.with_field(&["sessionId"], session)
     }
 
-    /// The line as belonging to another prompt.
+    /// The line with another prompt id.
     pub fn with_prompt_id(&self, prompt: &str) -> Result<Self, SpliceError> {
         self.with_field(&["promptId"], prompt)
     }
 
-    /// The line hung on another parent; none makes it a root.
+    /// The line with another parent; `None` makes it a root.
     pub fn with_parent(&self, parent: Option<&Uuid>) -> Result<Self, SpliceError> {
         self.with_field(&["parentUuid"], &parent)
     }
@@ -121,7 +121,7 @@ impl AsRef<str> for Line {
     }
 }
 
-/// The top level of an object: in order, values unread, duplicates kept.
+/// The fields of an object in order, values not parsed, duplicates kept.
 struct ObjectFields<'a>(Vec<(Str<'a>, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for ObjectFields<'de> {

@@ -167,8 +167,8 @@ wire! {
 impl ErrorEntry {
     /// The error as text.
     pub fn to_text(&self) -> String {
-        let said = self.message.get().or(self.error.get());
-        said.map_or_else(|| "it does not say why".to_owned(), Json::extract_text)
+        let text = self.message.get().or(self.error.get());
+        text.map_or_else(|| "it does not say why".to_owned(), Json::extract_text)
     }
 }
 

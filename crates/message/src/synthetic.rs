@@ -1,7 +1,7 @@
-//! The fixed texts that an agent program writes in a user's or a tool's place.
+//! Fixed texts that an agent writes in place of the user or of a tool.
 //!
-//! Some readers find them by their exact words, so the words up to each prefix
-//! are those of the real files; what follows a prefix in our own makers is ours.
+//! Some readers recognize them by their exact wording, so each prefix is that of the real files; the text
+//! after a prefix is our own.
 
 #[cfg(test)]
 mod tests;
@@ -9,41 +9,41 @@ mod tests;
 /// The `model` of an assistant message that no model wrote.
 pub const SYNTHETIC_MODEL: &str = "<synthetic>";
 
-/// Stands where the user interrupted the answer.
+/// Marks where the user interrupted the answer.
 pub const INTERRUPT: &str = "[Request interrupted by user]";
 
-/// Stands where the user interrupted a tool.
+/// Marks where the user interrupted a tool.
 pub const INTERRUPT_FOR_TOOL_USE: &str = "[Request interrupted by user for tool use]";
 
 /// Begins the tool result of a cancelled action.
 pub const CANCEL_PREFIX: &str = "The user doesn't want to take this action right now.";
 
-/// Begins the tool result of a use that the user refused.
+/// Begins the result of a tool call that the user rejected.
 pub const REJECT_PREFIX: &str = "The user doesn't want to proceed with this tool use.";
 
-/// The assistant's part of an exchange that asked for no answer.
+/// Text of the assistant in an exchange without an answer.
 pub const NO_RESPONSE_REQUESTED: &str = "No response requested.";
 
-/// Replaces content that would be empty, which the API refuses.
+/// Replaces empty content, which the API rejects.
 pub const NO_CONTENT: &str = "(no content)";
 
 /// Replaces a tool result that was lost. It is never real data.
 pub const MISSING_RESULT: &str = "[Tool result missing due to internal error]";
 
-/// Begins the tool result of a use refused inside a subagent, where no person answers.
+/// Begins the result of a tool call that was denied inside a subagent, where no user can answer.
 pub const SUBAGENT_REJECT_PREFIX: &str = "Permission for this tool use was denied.";
 
-/// Begins the tool result of an action refused by a rule or a classifier.
+/// Begins the result of a tool call that a rule or a classifier denied.
 pub const AUTOMATIC_DENIAL_PREFIX: &str = "Permission for this action has been denied. Reason: ";
 
-/// Begins the summary that replaces what was compacted; readers that do not know
-/// `isCompactSummary` tell it from the user's words by this.
+/// Begins the summary that replaces what was compacted. Readers that do not know `isCompactSummary`
+/// recognize the summary by it.
 pub const SUMMARY_PREFIX: &str = "This session is being continued from a previous conversation that ran out of context";
 
-/// What comes before the user's words in a refusal, in the real files and in ours.
+/// Text before the user's feedback in a rejection, in files of Claude Code and in ours.
 const FEEDBACK_MARKER: &str = "the user said:\n";
 
-/// The five synthetic texts that never count as a user's messages.
+/// The five synthetic texts that do not count as messages of the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SyntheticText {
     /// [`INTERRUPT`].
@@ -59,8 +59,8 @@ pub enum SyntheticText {
 }
 
 impl SyntheticText {
-    /// Recognises one of the five. API requests add a line end to some of them,
-    /// so line ends after the exact texts are allowed.
+    /// Recognizes one of the five texts. Line ends after the exact texts are allowed, because API requests
+    /// add them.
     pub fn from_text(text: &str) -> Option<Self> {
         match text.trim_end_matches(['\r', '\n']) {
             INTERRUPT => Some(Self::Interrupt),
@@ -73,7 +73,7 @@ impl SyntheticText {
     }
 }
 
-/// Tells whether a text is one of the five that never count as a user's messages.
+/// Whether a text is one of the five that do not count as messages of the user.
 pub fn is_synthetic(text: &str) -> bool {
     SyntheticText::from_text(text).is_some()
 }
@@ -87,31 +87,30 @@ pub fn is_continuation_prompt(text: &str) -> bool {
     CONTINUATION_PREFIXES.iter().any(|prefix| text.starts_with(prefix))
 }
 
-/// What begins a text that a program says in the user's place, at a start, on a timer or
-/// for a goal.
+/// Tags that begin a prompt written by a program: at a start, on a timer or for a goal.
 const AUTOMATIC_PROMPT_TAGS: [&str; 3] = ["<session-start-hook>", "<tick>", "<goal>"];
 
-/// Tells whether a text is one that a program says in the user's place.
+/// Whether a prompt was written by a program instead of the user.
 pub fn is_automatic_prompt(text: &str) -> bool {
     AUTOMATIC_PROMPT_TAGS.iter().any(|tag| text.trim_start().starts_with(tag))
 }
 
-/// Tells whether a tool result is the placeholder of a lost one.
+/// Whether a tool result is the placeholder of a lost one.
 pub fn is_missing_result(text: &str) -> bool {
     text.trim_end_matches(['\r', '\n']) == MISSING_RESULT
 }
 
-/// Tells whether a tool result says that a use inside a subagent was refused.
+/// Whether a tool result is the denial of a call inside a subagent.
 pub fn is_subagent_reject(text: &str) -> bool {
     text.starts_with(SUBAGENT_REJECT_PREFIX)
 }
 
-/// Tells whether a tool result says that a rule or a classifier refused the action.
+/// Whether a tool result is the denial by a rule or a classifier.
 pub fn is_automatic_denial(text: &str) -> bool {
     text.starts_with(AUTOMATIC_DENIAL_PREFIX)
 }
 
-/// Returns the words the user gave with a refusal, in the main session or a subagent.
+/// The feedback that the user gave with a rejection, in the main session or a subagent; `None` if there is none.
 ///
 /// ```
 /// use quipu_message::synthetic::{reject_text, rejection_feedback};
@@ -122,11 +121,11 @@ pub fn rejection_feedback(text: &str) -> Option<&str> {
     if SyntheticText::from_text(text) != Some(SyntheticText::Reject) && !is_subagent_reject(text) {
         return None;
     }
-    let (_, words) = text.split_once(FEEDBACK_MARKER)?;
-    Some(words).filter(|words| !words.trim().is_empty())
+    let (_, feedback) = text.split_once(FEEDBACK_MARKER)?;
+    Some(feedback).filter(|feedback| !feedback.trim().is_empty())
 }
 
-/// Makes the message that replaces what was compacted, from the model's summary of it.
+/// Makes the message that replaces the compacted part of a conversation, from the model's summary.
 pub fn compact_summary_text(text: &str) -> String {
     format!(
         "{SUMMARY_PREFIX}. This is the summary of it:\n\n{text}\n\nGo on with the work from there; do not mention the \
@@ -139,7 +138,7 @@ pub fn cancel_text() -> String {
     format!("{CANCEL_PREFIX} The action was not carried out. Wait for the user's next message.")
 }
 
-/// Makes the tool result of a use that the user refused, with their words if they gave any.
+/// Makes the result of a tool call that the user rejected, with the user's feedback if there is any.
 pub fn reject_text(feedback: Option<&str>) -> String {
     match feedback.filter(|words| !words.trim().is_empty()) {
         Some(words) => {
@@ -152,8 +151,8 @@ pub fn reject_text(feedback: Option<&str>) -> String {
     }
 }
 
-/// Makes the tool result of a use that was stopped while it ran. Unlike [`reject_text`], it
-/// does not claim that nothing was changed.
+/// Makes the result of a tool call that was stopped while it ran. Unlike [`reject_text`], it does not claim
+/// that nothing was changed.
 pub fn stopped_text() -> String {
     format!(
         "{REJECT_PREFIX} This call had already begun and was stopped while it ran: it may have run in part or \
@@ -162,7 +161,7 @@ pub fn stopped_text() -> String {
     )
 }
 
-/// Makes the tool result of a use refused inside a subagent.
+/// Makes the result of a tool call that was denied inside a subagent.
 pub fn subagent_reject_text() -> String {
     format!(
         "{SUBAGENT_REJECT_PREFIX} The tool did not run and nothing was changed. Go on with what is \
@@ -172,8 +171,8 @@ pub fn subagent_reject_text() -> String {
 
 /// Makes the tool result of an action refused by a rule or a classifier.
 ///
-/// The reason is followed by what is still allowed (an honest other way) and
-/// what is not (getting round the refusal).
+/// After the reason the text says what is still allowed (another way within the rules) and what is not
+/// (working around the denial).
 pub fn automatic_denial_text(reason: &str) -> String {
     let reason = match reason.trim().trim_end_matches(['.', '。']) {
         "" => "none given",

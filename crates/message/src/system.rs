@@ -1,7 +1,6 @@
-//! `system` lines: what the program says of itself.
+//! `system` lines: notices of the agent.
 //!
-//! Those that are part of the conversation are here and occur in files too; those
-//! that only the live stream carries are in [`stream_only`].
+//! Those that also occur in files are here; those of the live stream only are in [`stream_only`].
 
 use std::collections::BTreeMap;
 

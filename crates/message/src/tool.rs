@@ -1,4 +1,4 @@
-//! What the well-known tools are called with, for those who show or run them.
+//! Inputs of the well-known tools.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub enum ToolInput {
     Skill(SkillInput),
     ExitPlanMode(ExitPlanModeInput),
     AskUserQuestion(AskUserQuestionInput),
-    /// A tool without a model here, or an input that does not fit its model.
+    /// A tool without a type here, or an input that does not match its type.
     Other(Json),
 }
 
@@ -38,7 +38,7 @@ impl ToolInput {
         Self::from_name_and_json(&call.name, &call.input)
     }
 
-    /// Reads an input by the tool's name, in any case.
+    /// Reads an input by the tool's name, in upper or lower case.
     pub fn from_name_and_json(name: &str, input: &Json) -> Self {
         let read = match &*name.to_ascii_lowercase() {
             "read" => input.read().map(Self::Read),
@@ -67,15 +67,15 @@ pub fn is_agent_tool(name: &str) -> bool {
     name.eq_ignore_ascii_case("Task") || name.eq_ignore_ascii_case("Agent")
 }
 
-/// Whether a tool searches the web, which costs money beside tokens.
+/// Whether a tool searches the web, which has a price of its own.
 pub fn is_web_search_tool(name: &str) -> bool {
     name == WEB_SEARCH_TOOL
 }
 
-/// The name of the tool that searches the web, for those who look for it in bytes.
+/// Name of the tool that searches the web.
 pub const WEB_SEARCH_TOOL: &str = "WebSearch";
 
-/// Tools without a model here whose calls one argument tells.
+/// Tools without a type here, with the one argument that describes a call.
 const KEY_ARGUMENTS: [(&str, &str); 14] = [
     ("BashOutput", "bash_id"),
     ("KillShell", "shell_id"),
@@ -93,14 +93,14 @@ const KEY_ARGUMENTS: [(&str, &str); 14] = [
     ("web_fetch", "url"),
 ];
 
-/// The one argument that tells what a call does, for tools without a model.
+/// The argument that describes a call, for tools without a type.
 pub fn key_argument(name: &str, input: &Json) -> Option<String> {
     let (_, key) = KEY_ARGUMENTS.iter().find(|(tool, _)| tool.eq_ignore_ascii_case(name))?;
     Some(crate::text::find_string_field(input.text(), key).ok()??.to_string())
 }
 
 wire! {
-    /// Reads a file.
+    /// Input of Read.
     pub struct ReadInput {
         /// Path of the file.
         file_path: req String,
@@ -112,7 +112,7 @@ wire! {
 }
 
 wire! {
-    /// Writes a file.
+    /// Input of Write.
     pub struct WriteInput {
         /// Path of the file.
         file_path: req String,
@@ -122,7 +122,7 @@ wire! {
 }
 
 wire! {
-    /// Changes a file in one place.
+    /// Input of Edit.
     pub struct EditInput {
         /// Path of the file.
         file_path: req String,
@@ -136,7 +136,7 @@ wire! {
 }
 
 wire! {
-    /// Changes a file in several places.
+    /// Input of MultiEdit.
     pub struct MultiEditInput {
         /// Path of the file.
         file_path: req String,
@@ -146,7 +146,7 @@ wire! {
 }
 
 wire! {
-    /// One of several changes.
+    /// One edit of a [`MultiEditInput`].
     pub struct MultiEditOperation {
         /// Text to replace.
         old_string: req String,
@@ -158,7 +158,7 @@ wire! {
 }
 
 wire! {
-    /// Changes a cell of a notebook.
+    /// Input of NotebookEdit.
     pub struct NotebookEditInput {
         /// Path of the notebook.
         notebook_path: req String,
@@ -174,7 +174,7 @@ wire! {
 }
 
 wire! {
-    /// Runs a shell command.
+    /// Input of Bash.
     pub struct BashInput {
         /// Shell command.
         command: req String,
@@ -188,9 +188,9 @@ wire! {
 }
 
 wire! {
-    /// Finds files by name.
+    /// Input of Glob.
     pub struct GlobInput {
-        /// The pattern.
+        /// Pattern that file names must match.
         pattern: req String,
         /// Folder to search in.
         path: opt String,
@@ -198,9 +198,9 @@ wire! {
 }
 
 wire! {
-    /// Finds lines by pattern.
+    /// Input of Grep.
     pub struct GrepInput {
-        /// The pattern.
+        /// Regular expression that lines must match.
         pattern: req String,
         /// File or folder to search in.
         path: opt String,
@@ -210,105 +210,105 @@ wire! {
         output_mode: opt String,
         /// File type, for example `rust`.
         file_type: opt String = "type",
-        /// How many lines after each match.
+        /// Number of lines to show after each match.
         after: opt u64 = "-A",
-        /// How many lines before each match.
+        /// Number of lines to show before each match.
         before: opt u64 = "-B",
-        /// How many lines on both sides.
+        /// Number of lines to show before and after each match.
         around: opt u64 = "-C",
         /// Same as `-C`.
         context: opt u64,
-        /// Whether small and capital letters are the same.
+        /// Whether case is ignored.
         ignore_case: opt bool = "-i",
-        /// Whether lines have their numbers.
+        /// Whether line numbers are shown.
         line_numbers: opt bool = "-n",
-        /// Whether only what matched is shown.
+        /// Whether only the matched text is shown.
         only_matching: opt bool = "-o",
-        /// Whether a match may go over lines.
+        /// Whether a match may span lines.
         multiline: opt bool,
-        /// How many results at most; 0 means all.
+        /// Maximum number of results; 0 means all.
         head_limit: opt u64,
-        /// How many results to leave out first.
+        /// Number of results to skip.
         offset: opt u64,
     }
 }
 
 wire! {
-    /// Keeps a task list.
+    /// Input of TodoWrite.
     pub struct TodoWriteInput {
-        /// The tasks.
+        /// The complete list of tasks.
         todos: req Vec<Todo>,
     }
 }
 
 wire! {
-    /// One task.
+    /// One task of a [`TodoWriteInput`].
     pub struct Todo {
         /// Task as an instruction.
         content: req String,
         /// `pending`, `in_progress` or `completed`.
         status: opt String,
-        /// The same while it is being done.
+        /// Task in the present continuous, shown while it is in progress.
         active_form: opt String = "activeForm",
     }
 }
 
 wire! {
-    /// Asks what a background task printed.
+    /// Input of TaskOutput.
     pub struct TaskOutputInput {
         /// Id of the task.
         task_id: req String,
-        /// Whether to wait for its end.
+        /// Whether to wait until the task ends.
         block: opt bool,
-        /// How long, in milliseconds.
+        /// How long to wait, in milliseconds.
         timeout: opt u64,
     }
 }
 
 wire! {
-    /// Stops a background task.
+    /// Input of TaskStop.
     pub struct TaskStopInput {
         /// Id of the task.
         task_id: opt String,
-        /// The same in older calls.
+        /// Id of the task in older calls.
         shell_id: opt String,
     }
 }
 
 wire! {
-    /// Reads a web page.
+    /// Input of WebFetch.
     pub struct WebFetchInput {
-        /// The page.
+        /// URL of the page.
         url: req String,
-        /// What to look for.
+        /// What to extract from the page.
         prompt: opt String,
     }
 }
 
 wire! {
-    /// Searches the web.
+    /// Input of WebSearch.
     pub struct WebSearchInput {
         /// The query.
         query: req String,
-        /// Domains to search only.
+        /// The only domains to search.
         allowed_domains: opt Vec<String>,
-        /// Domains to leave out.
+        /// Domains to exclude.
         blocked_domains: opt Vec<String>,
     }
 }
 
 wire! {
-    /// Finds and loads tools.
+    /// Input of ToolSearch.
     pub struct ToolSearchInput {
-        /// `select:` and names, or words to look for.
+        /// `select:` and tool names, or words to search for.
         query: req String,
-        /// How many tools to load at most.
+        /// Maximum number of tools to load.
         max_results: opt u64,
     }
 }
 
 wire! {
-    /// Sets a subagent to work.
+    /// Input of Agent (`Task` in older versions).
     pub struct AgentInput {
         /// Task of the subagent.
         prompt: req String,
@@ -324,7 +324,7 @@ wire! {
 }
 
 wire! {
-    /// Uses a skill.
+    /// Input of Skill.
     pub struct SkillInput {
         /// Name of the skill.
         skill: opt String,
@@ -334,15 +334,15 @@ wire! {
 }
 
 wire! {
-    /// Ends plan mode.
+    /// Input of ExitPlanMode.
     pub struct ExitPlanModeInput {
-        /// The plan.
+        /// The plan to approve.
         plan: opt String,
     }
 }
 
 wire! {
-    /// What the user answered.
+    /// Result of AskUserQuestion in the tool's own form.
     pub struct AskUserQuestionOutput {
         /// The answers, by question.
         answers: opt BTreeMap<String, Json>,
@@ -350,73 +350,73 @@ wire! {
 }
 
 wire! {
-    /// Asks the user.
+    /// Input of AskUserQuestion.
     pub struct AskUserQuestionInput {
         /// The questions.
         questions: req Vec<UserQuestion>,
-        /// The answers, by question.
+        /// The answers, by question; set by the host.
         answers: opt BTreeMap<String, Json>,
     }
 }
 
 wire! {
-    /// A question with its choices.
+    /// A question with its options.
     pub struct UserQuestion {
-        /// The question.
+        /// Text of the question.
         question: opt String,
-        /// The same in a word.
+        /// Short label of the question.
         header: opt String,
-        /// The choices.
+        /// The options to choose from.
         options: opt Vec<QuestionOption>,
     }
 }
 
 wire! {
-    /// A choice.
+    /// An option of a question.
     pub struct QuestionOption {
-        /// What it is called.
+        /// Text of the option.
         label: opt String,
     }
 }
 
 wire! {
-    /// What a subagent's call gave, in the tool's own form.
+    /// Result of Agent in the tool's own form.
     pub struct AgentOutput {
-        /// The subagent, whose lines are in a file of its own.
+        /// Id of the subagent; its lines are in a file of their own.
         agent_id: opt AgentId = "agentId",
-        /// How it ended.
+        /// Status of the subagent.
         status: opt TaskState,
-        /// What it used.
+        /// Number of tokens of the subagent.
         total_tokens: opt u64 = "totalTokens",
-        /// What it was asked.
+        /// Prompt of the subagent.
         prompt: opt String,
-        /// Which kind of subagent.
+        /// Type of the subagent.
         agent_type: opt String = "agentType",
         /// Final answer of the subagent, as content blocks.
         content: opt Json,
-        /// The model it ran on.
+        /// Model of the subagent.
         resolved_model: opt String = "resolvedModel",
-        /// How long it took.
+        /// Duration in milliseconds.
         total_duration_ms: opt u64 = "totalDurationMs",
-        /// How many tools it used.
+        /// Number of tool calls of the subagent.
         total_tool_use_count: opt u64 = "totalToolUseCount",
-        /// What its last call used.
+        /// Usage of its last API call.
         usage: opt crate::Usage,
-        /// Whether it works in the background.
+        /// Whether it runs in the background.
         is_async: opt bool = "isAsync",
-        /// What it does, in a few words.
+        /// Task in a few words.
         description: opt String,
-        /// Where its report will be.
+        /// Path of the file for its report.
         output_file: opt String = "outputFile",
     }
 }
 
 wire! {
-    /// What a running task has used so far (stream).
+    /// Usage of a running task (stream).
     pub struct TaskUsage {
-        /// Tokens.
+        /// Number of tokens.
         total_tokens: req u64,
-        /// Tools.
+        /// Number of tool calls.
         tool_uses: req u64,
         /// Duration in milliseconds.
         duration_ms: req u64,
@@ -424,25 +424,25 @@ wire! {
 }
 
 wire! {
-    /// A task in the background (stream).
+    /// A background task (stream).
     pub struct BackgroundTask {
         /// Id of the task.
         task_id: req String,
         /// Id of this run of the task; a resumed task has several.
         run_id: opt String,
-        /// Its kind.
+        /// Type of the task.
         task_type: req TaskType,
-        /// Which subagent.
+        /// Type of the subagent; absent for commands.
         subagent_type: opt String,
-        /// What it is for.
+        /// Description of the task.
         description: req String,
     }
 }
 
 wire! {
-    /// How a task changed (stream).
+    /// Change of a task (stream).
     pub struct TaskPatch {
-        /// How it stands.
+        /// Status of the task.
         status: req TaskState,
         /// When it ended, in milliseconds since 1970.
         end_time: opt i64,

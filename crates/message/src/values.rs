@@ -107,7 +107,7 @@ open_str_enum! {
         "pending" => Pending,
         /// Still running.
         "running" => Running,
-        /// Ended by itself.
+        /// Ended without being stopped.
         "completed" => Completed,
         /// Ended with an error.
         "failed" => Failed,

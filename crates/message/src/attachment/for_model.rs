@@ -94,9 +94,9 @@ impl Attachment {
             }
             // The stdout of a hook is for the model only if the event has no tool call.
             Self::HookSucceeded(a) if matches!(a.hook_event.text(), Some("SessionStart" | "UserPromptSubmit")) => {
-                let said = words(&a.content).or_else(|| a.stdout.text().map(|text| text.trim_end().to_owned()))?;
-                let said = Some(said).filter(|said| !said.is_empty())?;
-                Some(format!("{} hook success: {said}", hook(&a.hook_name, &a.hook_event)))
+                let output = words(&a.content).or_else(|| a.stdout.text().map(|text| text.trim_end().to_owned()))?;
+                let output = Some(output).filter(|output| !output.is_empty())?;
+                Some(format!("{} hook success: {output}", hook(&a.hook_name, &a.hook_event)))
             }
             Self::HookBlocked(a) => Some(format!(
                 "{} hook blocking error: {}",

@@ -16,7 +16,7 @@ fn a_result_may_hold_any_value_and_keeps_its_bytes() {
 }
 
 #[test]
-fn a_server_result_says_whether_it_failed_and_what_it_printed() {
+fn a_server_result_has_failure_and_output() {
     let outcome = |kind: &str, content: serde_json::Value| {
         let block = block(json!({"type": kind, "tool_use_id": "t", "content": content}));
         let outcome = block.tool_call_result().unwrap();

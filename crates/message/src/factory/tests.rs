@@ -43,7 +43,7 @@ fn a_synthetic_answer_carries_a_full_zero_usage() {
 }
 
 #[test]
-fn a_failed_call_says_what_failed() {
+fn a_failed_call_has_its_error_kind() {
     let line = api_error_assistant("API Error: 529", AssistantErrorKind::Server, &mut Fixed(0));
     assert!(line.is_api_error());
     assert_eq!(line.error.text(), Some("server_error"));

@@ -1,7 +1,6 @@
 use std::fs;
 use std::time::Duration;
 
-use quipu_testkit as kit;
 use serde_json::{Value, json};
 
 use super::*;
@@ -196,7 +195,7 @@ fn every_event_reads_as_its_type_and_comes_back() {
 }
 
 #[test]
-fn what_older_versions_do_not_say_may_be_absent() {
+fn fields_missing_in_older_versions_are_optional() {
     let text =
         r#"{"session_id":"77e2","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"}}"#;
     check(text);
@@ -207,7 +206,7 @@ fn what_older_versions_do_not_say_may_be_absent() {
 }
 
 #[test]
-fn what_newer_versions_say_survives() {
+fn fields_of_newer_versions_are_kept() {
     let text = input("Stop", json!({"stop_hook_active": true, "mood": {"calm": 1}}));
     let stop: Stop = serde_json::from_str(&text).unwrap();
     assert_eq!(stop.extra.get("mood").unwrap().text(), r#"{"calm":1}"#);
@@ -230,7 +229,7 @@ fn an_event_without_what_it_is_about_is_an_error_that_names_it() {
 
 #[test]
 fn every_recorded_input_reads_as_its_type_and_comes_back() {
-    let Some(shared) = kit::shared_dir() else { return };
+    let Some(shared) = quipu_testkit::shared_dir() else { return };
     let recordings = shared.join("recordings");
     let mut seen = Vec::new();
     let commands = fs::read_to_string(recordings.join("27_settings_hooks/hook_inputs.log")).unwrap();
@@ -349,7 +348,7 @@ where
 }
 
 #[test]
-fn what_only_one_event_may_answer_says_which_event() {
+fn event_specific_output_has_its_event_name() {
     let decided = json!({"permissionDecision": "ask", "permissionDecisionReason": "sure?"});
     check_specific::<PreToolUse>(json!({
         "permissionDecision": "defer", "permissionDecisionReason": "not now", "updatedInput": {"a": 1},
@@ -390,10 +389,13 @@ fn what_only_one_event_may_answer_says_which_event() {
 
 #[test]
 fn one_who_knows_no_event_reads_what_every_hook_writes() {
-    let said: AnyHookOutput =
+    let output: AnyHookOutput =
         PreToolUseOutput::deny("no").stop("enough").with_system_message("refused").to_json().read().unwrap();
-    let specific = said.specific.get().unwrap();
+    let specific = output.specific.get().unwrap();
     assert_eq!(specific.permission_decision, Maybe::Value(PermissionDecision::Deny));
     assert_eq!(specific.permission_decision_reason.text(), Some("no"));
-    assert_eq!((said.common.should_continue, said.common.stop_reason.text()), (Maybe::Value(false), Some("enough")));
+    assert_eq!(
+        (output.common.should_continue, output.common.stop_reason.text()),
+        (Maybe::Value(false), Some("enough"))
+    );
 }

@@ -47,7 +47,7 @@ fn lone_surrogates_read_and_stay() {
 }
 
 #[test]
-fn a_copy_has_other_ids_wherever_it_names_a_line_and_says_what_it_copies() {
+fn a_copy_has_new_ids_in_all_references_and_names_its_original() {
     let copied = |text: &str| {
         let mut rename = |id: &str| Uuid::from(id.to_uppercase());
         Line::parse(text).unwrap().copy_with_new_ids(&"old".into(), &mut rename).unwrap().as_str().to_owned()

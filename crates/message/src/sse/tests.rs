@@ -148,7 +148,7 @@ fn a_comment_or_an_id_alone_is_nothing_to_cut() {
 }
 
 #[test]
-fn a_cut_says_what_was_lost() {
+fn a_cut_reports_what_was_lost() {
     let cut = IncompleteEvent { event: Some("ping".into()), data: "ab".into(), line: "d".into() };
     assert_eq!(cut.to_string(), "stream ended inside a \"ping\" event (3 bytes held)");
 }

@@ -27,7 +27,7 @@ fn the_line_end_that_api_requests_add_is_allowed() {
 }
 
 #[test]
-fn a_text_that_only_mentions_them_is_a_persons() {
+fn a_text_that_only_mentions_tags_is_typed_by_the_user() {
     check("", None);
     check("why does it say [Request interrupted by user]", None);
     check("[Request interrupted by user] why?", None);
@@ -94,7 +94,7 @@ fn the_missing_result_placeholder_is_exact() {
 }
 
 #[test]
-fn feedback_is_what_the_person_said() {
+fn feedback_is_the_text_of_the_user() {
     assert_eq!(rejection_feedback(&reject_text(Some("first\n\nsecond"))), Some("first\n\nsecond"));
     assert_eq!(rejection_feedback(&reject_text(Some("the user said:\nno"))), Some("the user said:\nno"));
     let real = "The user doesn't want to proceed with this tool use. The tool use was rejected \
@@ -105,13 +105,13 @@ fn feedback_is_what_the_person_said() {
 }
 
 #[test]
-fn what_a_program_says_for_the_person_is_told_by_its_beginning() {
+fn synthetic_user_texts_are_recognized_by_their_beginning() {
     assert!(is_automatic_prompt("<tick>09:00</tick>") && is_automatic_prompt(" <goal>ship</goal>"));
     assert!(!is_automatic_prompt("what is a <tick>?"));
 }
 
 #[test]
-fn without_words_there_is_no_feedback() {
+fn without_text_there_is_no_feedback() {
     for text in
         [reject_text(None), reject_text(Some("")), reject_text(Some(" \n")), cancel_text(), subagent_reject_text()]
     {

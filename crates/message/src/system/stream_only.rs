@@ -188,7 +188,7 @@ wire! {
         message: opt String,
         /// Kind of reason.
         decision_reason_type: opt DecisionReasonType,
-        /// Reason for people.
+        /// Reason for the user.
         decision_reason: opt String,
     }
 }

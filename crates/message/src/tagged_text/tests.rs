@@ -55,7 +55,7 @@ fn a_custom_command_names_itself_after_its_message() {
 }
 
 #[test]
-fn elements_may_stand_side_by_side() {
+fn elements_may_be_adjacent() {
     let text = "<command-name>try</command-name><command-args>-v</command-args>\
                 <command-contents>{\"a\": \"<b>\"}</command-contents>";
     check(text, &[("command-name", "try"), ("command-args", "-v"), ("command-contents", "{\"a\": \"<b>\"}")]);
@@ -98,7 +98,7 @@ fn a_shell_command_and_its_output_are_read() {
 }
 
 #[test]
-fn the_old_wrapper_is_looked_into() {
+fn the_old_wrapper_is_unwrapped() {
     let text = "<local-command>\n<command-name>/compact</command-name>\n\
                 <command-message>compact</command-message>\n\
                 <local-command-stdout>Compacted.</local-command-stdout>\n</local-command>\n\n\
@@ -124,7 +124,7 @@ fn a_caveat_is_read_tagged_or_bare() {
 }
 
 #[test]
-fn a_persons_own_caveat_is_typed() {
+fn a_caveat_typed_by_the_user_is_a_prompt() {
     check_typed("Caveat: I have not tested this.");
     check_typed(&format!("It says: {CAVEAT}"));
 }

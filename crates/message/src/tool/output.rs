@@ -1,5 +1,5 @@
-//! What the well-known tools give besides the words for the model: their own
-//! form of the result, which session files keep beside it.
+//! Results of the well-known tools in the tools' own form, which session files have beside the text for the
+//! model.
 
 use serde_json::Number;
 
@@ -8,17 +8,17 @@ use crate::values::{TaskState, TaskType};
 use crate::{Json, ToolUseId};
 
 wire! {
-    /// What reading a file gave.
+    /// Result of Read.
     pub struct ReadOutput {
         /// `text`, `image`, `pdf` or `notebook`.
         kind: req String = "type",
-        /// The file.
+        /// The part of the file that was read.
         file: req ReadFileOutput,
     }
 }
 
 wire! {
-    /// A file as it was read.
+    /// A file that was read.
     pub struct ReadFileOutput {
         /// Path of the file.
         file_path: opt String = "filePath",
@@ -26,23 +26,23 @@ wire! {
         content: opt String,
         /// The file in base64.
         base64: opt String,
-        /// The media type of an image.
+        /// Media type of an image.
         media_type: opt String = "type",
-        /// How long the file is, in bytes.
+        /// Size of the file in bytes.
         original_size: opt u64 = "originalSize",
-        /// The cells of a notebook.
+        /// Cells of a notebook.
         cells: opt Vec<Json>,
-        /// How many lines were read.
+        /// Number of lines that were read.
         num_lines: opt u64 = "numLines",
-        /// The first of them.
+        /// Number of the first line, from 1.
         start_line: opt u64 = "startLine",
-        /// How many lines there are.
+        /// Number of lines of the file.
         total_lines: opt u64 = "totalLines",
     }
 }
 
 wire! {
-    /// What writing a file gave.
+    /// Result of Write.
     pub struct WriteOutput {
         /// `create` or `update`.
         kind: req String = "type",
@@ -52,7 +52,7 @@ wire! {
         content: req String,
         /// The change as diff hunks.
         structured_patch: req Vec<Hunk> = "structuredPatch",
-        /// What it held before; `null` when it is new.
+        /// Content before the change; `null` if the file is new.
         original_file: opt String = "originalFile",
         /// Whether the user edited the proposed change.
         user_modified: opt bool = "userModified",
@@ -60,13 +60,13 @@ wire! {
 }
 
 wire! {
-    /// What changing a file gave.
+    /// Result of Edit.
     pub struct EditOutput {
         /// Path of the file.
         file_path: req String = "filePath",
-        /// What was there.
+        /// The replaced text.
         old_string: req String = "oldString",
-        /// What is there.
+        /// The new text.
         new_string: req String = "newString",
         /// Contents of the file before the change.
         original_file: opt String = "originalFile",
@@ -74,13 +74,13 @@ wire! {
         structured_patch: req Vec<Hunk> = "structuredPatch",
         /// Whether the user edited the proposed change.
         user_modified: opt bool = "userModified",
-        /// Whether it was changed everywhere.
+        /// Whether every occurrence was replaced.
         replace_all: opt bool = "replaceAll",
     }
 }
 
 wire! {
-    /// What changing a file in several places gave.
+    /// Result of MultiEdit.
     pub struct MultiEditOutput {
         /// Path of the file.
         file_path: req String = "filePath",
@@ -92,81 +92,81 @@ wire! {
 }
 
 wire! {
-    /// One stretch of a patch.
+    /// One hunk of a diff.
     pub struct Hunk {
-        /// Its first line before.
+        /// First line before the change.
         old_start: req u64 = "oldStart",
-        /// How many lines before.
+        /// Number of lines before the change.
         old_lines: req u64 = "oldLines",
-        /// Its first line after.
+        /// First line after the change.
         new_start: req u64 = "newStart",
-        /// How many lines after.
+        /// Number of lines after the change.
         new_lines: req u64 = "newLines",
-        /// The lines, each after a space, a minus or a plus.
+        /// The lines, each with a leading space, `-` or `+`.
         lines: req Vec<String>,
     }
 }
 
 wire! {
-    /// What changing a notebook gave.
+    /// Result of NotebookEdit.
     pub struct NotebookEditOutput {
-        /// The source of the cell.
+        /// New source of the cell.
         new_source: req String,
-        /// The cell.
+        /// Id of the cell.
         cell_id: opt String,
         /// `code` or `markdown`.
         cell_type: req String,
-        /// The language of the notebook.
+        /// Language of the notebook.
         language: req String,
         /// `replace`, `insert` or `delete`.
         edit_mode: req String,
-        /// Why it failed; empty when it did not.
+        /// Error message; empty if it succeeded.
         error: req String,
-        /// The notebook.
+        /// Path of the notebook.
         notebook_path: req String,
-        /// Contents of the file before the change.
+        /// Content of the file before the change.
         original_file: req String,
-        /// What it holds.
+        /// Content of the file after the change.
         updated_file: req String,
     }
 }
 
 wire! {
-    /// What a shell command gave.
+    /// Result of Bash.
     pub struct BashOutput {
         /// Standard output of the command.
         stdout: req String,
         /// Standard error of the command, or a note of the tool.
         stderr: req String,
-        /// Whether it was stopped.
+        /// Whether the command was interrupted.
         interrupted: req bool,
-        /// Whether the output is a picture.
+        /// Whether the output is an image.
         is_image: req bool = "isImage",
-        /// What the exit code means, when it is not an error.
+        /// Meaning of an exit code that is not an error.
         return_code_interpretation: opt String = "returnCodeInterpretation",
-        /// The task that goes on in the background.
+        /// Id of the background task, if the command runs in the background.
         background_task_id: opt String = "backgroundTaskId",
-        /// Whether silence is normal for it.
+        /// Whether the command normally prints nothing.
         no_output_expected: opt bool = "noOutputExpected",
-        /// Where all of a long output is.
+        /// Path of the file with the complete output, if it was too long.
         persisted_output_path: opt String = "persistedOutputPath",
-        /// How long all of it is, in bytes.
+        /// Size of the complete output in bytes.
         persisted_output_size: opt u64 = "persistedOutputSize",
     }
 }
 
 wire! {
-    /// What a background task printed.
+    /// Result of TaskOutput.
     pub struct TaskOutput {
         /// `success`, `timeout` or `not_ready`.
         retrieval_status: req String,
-        /// The task.
+        /// The task with its output.
         task: req TaskDetails,
     }
 }
 
 wire! {
-    /// A background task.
+    /// A background task with its output.
     pub struct TaskDetails {
         /// Id of the task.
         task_id: req String,
@@ -174,9 +174,9 @@ wire! {
         task_type: req TaskType,
         /// `running`, `completed`, `failed` or `killed`.
         status: req TaskState,
-        /// What it is for.
+        /// Description of the task.
         description: req String,
-        /// What it printed.
+        /// Output of the task.
         output: req String,
         /// Exit code of the process.
         exit_code: opt i64 = "exitCode",
@@ -184,9 +184,9 @@ wire! {
 }
 
 wire! {
-    /// What stopping a background task gave.
+    /// Result of TaskStop.
     pub struct TaskStopOutput {
-        /// What happened, in words.
+        /// Message for the user.
         message: req String,
         /// Id of the task.
         task_id: req String,
@@ -196,85 +196,85 @@ wire! {
 }
 
 wire! {
-    /// What finding files gave.
+    /// Result of Glob.
     pub struct GlobOutput {
-        /// The files.
+        /// Paths of the files.
         filenames: req Vec<String>,
         /// Duration in milliseconds.
         duration_ms: req u64 = "durationMs",
-        /// How many files.
+        /// Number of files.
         num_files: req u64 = "numFiles",
-        /// Whether there are more.
+        /// Whether there are more files.
         truncated: req bool,
     }
 }
 
 wire! {
-    /// What finding lines gave.
+    /// Result of Grep.
     pub struct GrepOutput {
         /// `content`, `files_with_matches` or `count`.
         mode: req String,
-        /// How many files.
+        /// Number of files with matches.
         num_files: opt u64 = "numFiles",
-        /// The files.
+        /// Paths of the files with matches.
         filenames: req Vec<String>,
         /// Matching lines, for `content`.
         content: opt String,
-        /// How many lines.
+        /// Number of lines in `content`.
         num_lines: opt u64 = "numLines",
-        /// How many matches.
+        /// Number of matches.
         num_matches: opt u64 = "numMatches",
-        /// The limit that cut the result short.
+        /// The limit that was applied; absent if all results are shown.
         applied_limit: opt u64 = "appliedLimit",
-        /// How much was left out at the start.
+        /// Number of results that were skipped.
         applied_offset: opt u64 = "appliedOffset",
     }
 }
 
 wire! {
-    /// What writing the task list gave.
+    /// Result of TodoWrite.
     pub struct TodoWriteOutput {
-        /// The list before.
+        /// The previous list.
         old_todos: req Vec<Json> = "oldTodos",
-        /// The list now.
+        /// The new list.
         new_todos: req Vec<Json> = "newTodos",
     }
 }
 
 wire! {
-    /// What reading a web page gave.
+    /// Result of WebFetch.
     pub struct WebFetchOutput {
-        /// How long the page is.
+        /// Size of the page in bytes.
         bytes: req u64,
-        /// The status.
+        /// HTTP status code.
         code: req u64,
-        /// The status in words.
+        /// Text of the HTTP status.
         code_text: req String = "codeText",
-        /// Text that the model is given.
+        /// Text for the model.
         result: req String,
         /// Duration in milliseconds.
         duration_ms: req u64 = "durationMs",
-        /// The page.
+        /// URL of the page.
         url: req String,
     }
 }
 
 wire! {
-    /// What searching the web gave.
+    /// Result of WebSearch.
     pub struct WebSearchOutput {
         /// The query.
         query: req String,
-        /// In their order: [`WebSearchHits`], and texts the model wrote.
+        /// [`WebSearchHits`] and texts of the model, in order.
         results: req Vec<Json>,
-        /// How long it took, in seconds.
+        /// Duration in seconds.
         duration_seconds: opt Number = "durationSeconds",
-        /// How often was searched.
+        /// Number of searches.
         search_count: opt u64 = "searchCount",
     }
 }
 
 wire! {
-    /// What one search found.
+    /// Results of one search.
     pub struct WebSearchHits {
         /// Id of the tool call.
         tool_use_id: req ToolUseId,
@@ -294,13 +294,13 @@ wire! {
 }
 
 wire! {
-    /// What a search over tools found.
+    /// Result of ToolSearch.
     pub struct ToolSearchOutput {
         /// Names of the tools that were loaded.
         matches: req Vec<String>,
         /// The query.
         query: req String,
-        /// How many tools there are to load.
+        /// Number of tools that can be loaded.
         total_deferred_tools: req u64,
     }
 }

@@ -1,5 +1,5 @@
 //! Every real line we have, through every reading tier.
-#![allow(clippy::unwrap_used, reason = "a test says what must hold")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,6 @@ use std::path::PathBuf;
 
 use quipu_message::line::replace_lone_surrogates;
 use quipu_message::{Block, Entry, Head, ReadError, View, is_same_json};
-use quipu_testkit as kit;
 
 #[derive(Default, Debug)]
 struct LineCounts {
@@ -57,9 +56,9 @@ fn count_lines(files: &[PathBuf]) -> LineCounts {
 
 #[test]
 fn every_recorded_and_published_line_has_a_model_and_comes_back() {
-    let Some(shared) = kit::shared_dir() else { return };
-    let mut files = kit::recorded_files(&shared);
-    files.extend(kit::corpus_files(&shared, &["session", "stream-json"]));
+    let Some(shared) = quipu_testkit::shared_dir() else { return };
+    let mut files = quipu_testkit::recorded_files(&shared);
+    files.extend(quipu_testkit::corpus_files(&shared, &["session", "stream-json"]));
     let tally = count_lines(&files);
     assert!(tally.lines > 13_000, "only {} lines", tally.lines);
     assert!(tally.problems.is_empty(), "{:#?}", tally.problems);
