@@ -4,8 +4,8 @@
     agent.py QUIPU QUIPU_AGENT WORK [CLAUDE]
 
 The model is `quipu answer` on this machine. With the path of the real program as a fourth
-argument it is measured beside ours; `bench/run` gives it, isolated from every network
-but loopback, and nobody else should.
+argument, that program is measured too. `bench/run` passes it, without any network except
+loopback; do not pass it otherwise.
 """
 import http.client, http.server, itertools, json, os, re, statistics, subprocess, sys, threading, time, urllib.request
 
@@ -52,8 +52,8 @@ class Answering:
 
 
 class Replaying:
-    """Says by turns what it is given, and does not read what it is told: a model that is
-    elsewhere takes neither time nor cache of the processor that the agent runs on."""
+    """A server that returns the given responses in turn and does not parse requests, because a
+    real model uses neither time nor cache of the processor that the agent runs on."""
 
     def __init__(self, answers):
         calls, unread = itertools.count(), bytearray(1 << 18)
@@ -199,7 +199,7 @@ def ms(seconds):
 
 
 HELLO = [{"reply": "Hello."}]
-# Little usage, so that nobody sees a reason to compact.
+# Little usage, so that neither program compacts.
 USAGE = {"input_tokens": 10, "output_tokens": 10}
 LONG = [
     {"when": {"result_of": "Read"}, "reply": "The notes have two lines.", "usage": USAGE},

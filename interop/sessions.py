@@ -42,7 +42,7 @@ def quipu(*args):
 
 
 def listed(session_id):
-    """The tag and the title that our list shows; none when it does not list the session."""
+    """The tag and the title that our list shows; None if it does not list the session."""
     rows = [row.split("\t") for row in quipu("list", cwd).split("\n")]
     return next(((tag, title) for listed_id, tag, title in rows if listed_id == session_id), None)
 

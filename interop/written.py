@@ -15,7 +15,7 @@ SAID = ["Hello.", "The file must be read first.", "I look at the file.", "Read i
 
 
 def said(text):
-    """What of it stands in a text, in its order."""
+    """Those that a text contains, in order."""
     return re.findall("|".join(map(re.escape, SAID)), " ".join(text.split()))
 
 

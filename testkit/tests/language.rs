@@ -1,11 +1,9 @@
 //! Names and prose are plain technical English, and modules have one direction.
-#![allow(clippy::unwrap_used, reason = "a test says what must hold")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-
-use quipu_testkit as kit;
 
 /// Names that were figures of speech or said nothing. Each has a plain successor.
 const BANNED_NAMES: [&str; 44] = [
@@ -81,27 +79,30 @@ const BANNED_PHRASES: [&str; 22] = [
     "leave to",
 ];
 
-/// Every file that people read: code, documentation, help texts. Changes of the past keep their words.
+/// Every text that is checked: code, documentation, help texts. The changelog keeps the words of its time.
 fn texts() -> Vec<PathBuf> {
     let is_text = |path: &Path| {
-        let is_kept = path.extension().is_some_and(|ext| ext == "rs" || ext == "md");
+        let is_kept = match path.extension() {
+            Some(extension) => ["rs", "md", "py", "mjs"].iter().any(|kept| extension == *kept),
+            None => path.file_name().is_some_and(|name| name == "run"),
+        };
         let name = path.to_string_lossy();
         is_kept && !name.contains("/target/") && !name.contains("/snapshots/") && !name.ends_with("CHANGELOG.md")
     };
     let mut files = Vec::new();
     for folder in ["crates", "testkit", "docs", "interop", "bench"] {
-        files.extend(kit::files_under(&kit::repository_root().join(folder), is_text));
+        files.extend(quipu_testkit::files_under(&quipu_testkit::repository_root().join(folder), is_text));
     }
     files.extend(
         ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"]
-            .map(|name| kit::repository_root().join(name)),
+            .map(|name| quipu_testkit::repository_root().join(name)),
     );
     files.retain(|path| path.exists() && !path.ends_with("testkit/tests/language.rs"));
     files
 }
 
 fn relative(path: &Path) -> String {
-    path.strip_prefix(kit::repository_root()).unwrap().to_string_lossy().replace('\\', "/")
+    path.strip_prefix(quipu_testkit::repository_root()).unwrap().to_string_lossy().replace('\\', "/")
 }
 
 fn words(line: &str) -> impl Iterator<Item = &str> {
@@ -155,8 +156,8 @@ fn outside_wire_macros(text: &str) -> Vec<(usize, &str)> {
 }
 
 #[test]
-fn public_docs_say_something() {
-    let sources = kit::files_under(&kit::repository_root().join("crates"), |path| {
+fn public_docs_have_at_least_three_words() {
+    let sources = quipu_testkit::files_under(&quipu_testkit::repository_root().join("crates"), |path| {
         let name = path.to_string_lossy();
         name.ends_with(".rs") && name.contains("/src/") && !name.contains("/target/")
     });
@@ -179,7 +180,7 @@ fn public_docs_say_something() {
 /// The top-level modules of a crate and which of them each one uses.
 fn module_graph(source: &Path) -> BTreeMap<String, BTreeSet<String>> {
     let mut graph: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for path in kit::files_under(source, |path| path.extension().is_some_and(|ext| ext == "rs")) {
+    for path in quipu_testkit::files_under(source, |path| path.extension().is_some_and(|ext| ext == "rs")) {
         let inner = path.strip_prefix(source).unwrap().to_string_lossy().into_owned();
         let is_test = inner.ends_with("tests.rs") || inner.contains("/tests/");
         if is_test || inner.starts_with("bin/") || ["lib.rs", "main.rs"].contains(&&*inner) {
@@ -215,7 +216,7 @@ fn in_cycles(graph: &BTreeMap<String, BTreeSet<String>>) -> BTreeSet<String> {
 #[test]
 fn modules_of_a_crate_have_no_cycles() {
     for name in ["message", "conversation", "transcript", "index", "render", "api", "engine", "sdk", "quipu"] {
-        let source = kit::repository_root().join("crates").join(name).join("src");
+        let source = quipu_testkit::repository_root().join("crates").join(name).join("src");
         let cycles = in_cycles(&module_graph(&source));
         assert!(cycles.is_empty(), "{name}: these modules use each other in a circle: {cycles:?}");
     }
@@ -223,7 +224,7 @@ fn modules_of_a_crate_have_no_cycles() {
 
 #[test]
 fn no_code_compares_the_texts_of_codes() {
-    let sources = kit::files_under(&kit::repository_root().join("crates"), |path| {
+    let sources = quipu_testkit::files_under(&quipu_testkit::repository_root().join("crates"), |path| {
         let name = path.to_string_lossy();
         name.ends_with(".rs") && name.contains("/src/") && !name.contains("/target/") && !name.ends_with("tests.rs")
     });
