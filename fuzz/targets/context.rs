@@ -1,5 +1,5 @@
-//! What the person typed, what they attached and what the program put around
-//! it: the parts of a text are the text, exactly.
+//! Splitting a text into what the user typed, what was attached and what the program added: the parts
+//! together are exactly the text.
 
 #![no_main]
 
@@ -16,7 +16,7 @@ fuzz_target!(|text: &str| {
         assert_eq!(reference, again, "{written}");
         displays(reference.kind);
     }
-    // A line of a session stands for the strings in it.
+    // Of a line of a session, its strings are used.
     match serde_json::from_str(text) {
         Ok(value) => strings(&value, &mut check),
         Err(_) => check(text),

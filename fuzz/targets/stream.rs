@@ -62,14 +62,14 @@ fn parse<'a>(limit: usize, pieces: impl Iterator<Item = &'a [u8]>) -> Parsed {
 }
 
 fn converse(text: &str) {
-    let mut talk = Conversation::default();
+    let mut conversation = Conversation::default();
     for (i, line) in text.lines().enumerate() {
-        talk.push_line(i as u64 + 1, line);
+        conversation.push_line(i as u64 + 1, line);
     }
-    serde_json::to_string(&talk.for_ui()).expect("the screen can be sent");
-    talk.turns();
-    talk.branches();
-    let messages = talk.for_api();
+    serde_json::to_string(&conversation.for_ui()).expect("the screen can be sent");
+    conversation.turns();
+    conversation.branches();
+    let messages = conversation.for_api();
     fits_the_api(&messages);
     assert_eq!(normalise(messages.clone()), messages);
 }

@@ -161,13 +161,13 @@ impl<S: AsyncRead + AsyncWrite> FakeAgent<S> {
     }
 
     fn compare(&mut self, wanted: &Value, line: &Value) {
-        let said = |line: &Value| match line["type"].as_str() {
+        let text_of = |line: &Value| match line["type"].as_str() {
             Some("user") => line["message"].clone(),
             Some("control_response") => line["response"].clone(),
             Some("control_request") if line["request"]["subtype"] != "initialize" => line["request"].clone(),
             _ => Value::Null,
         };
-        let (theirs, ours) = (said(wanted), said(line));
+        let (theirs, ours) = (text_of(wanted), text_of(line));
         if theirs != ours {
             self.report.differences.push(format!("- {theirs}\n+ {ours}"));
         }

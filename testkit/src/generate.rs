@@ -300,7 +300,7 @@ impl Generator {
                 r#""isSidechain":false,"userType":"external","cwd":"/home/dev/project","sessionId":"{id}","version":"2.1.300","gitBranch":"main""#
             )
         };
-        // Most sessions are short, some go on for days; like the sizes of real ones.
+        // Most sessions are short, some last for days, as real ones.
         let long = match self.random_below(40) {
             0 => 24,
             1..5 => 6,

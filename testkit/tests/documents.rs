@@ -1,16 +1,15 @@
 //! The documents name files that exist, show no hidden lines, and are the same in both languages.
-#![allow(clippy::unwrap_used, reason = "a test says what must hold")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use quipu_testkit as kit;
-
 /// The documents of the repository, except the changelog, which keeps the names of the past.
 fn documents() -> Vec<PathBuf> {
-    let root = kit::repository_root();
-    let mut pages = kit::files_under(&root.join("docs"), |path| path.extension().is_some_and(|ext| ext == "md"));
+    let root = quipu_testkit::repository_root();
+    let mut pages =
+        quipu_testkit::files_under(&root.join("docs"), |path| path.extension().is_some_and(|ext| ext == "md"));
     let names = ["README.md", "README.zh.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"];
     pages.extend(names.map(|name| root.join(name)));
     pages
@@ -30,11 +29,11 @@ fn code_spans(line: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn every_source_file_that_a_document_names_exists() {
-    let root = kit::repository_root();
+    let root = quipu_testkit::repository_root();
     let is_source = |path: &Path| path.extension().is_some_and(|ext| ext == "rs");
     let mut known = BTreeSet::new();
     for folder in ["crates", "testkit"] {
-        let files = kit::files_under(&root.join(folder), is_source);
+        let files = quipu_testkit::files_under(&root.join(folder), is_source);
         known.extend(files.iter().map(|path| format!("/{}", path.strip_prefix(&root).unwrap().display())));
     }
     let mut missing = Vec::new();
@@ -71,7 +70,7 @@ fn no_rust_example_has_lines_that_only_rustdoc_hides() {
 
 /// The first column of a README's tables: commands and crates.
 fn first_cells(readme: &str) -> Vec<String> {
-    let text = fs::read_to_string(kit::repository_root().join(readme)).unwrap();
+    let text = fs::read_to_string(quipu_testkit::repository_root().join(readme)).unwrap();
     let cells = text.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
     let cells = cells.filter(|cell| cell.contains('`'));
     cells.map(|cell| code_spans(cell).collect::<Vec<_>>().join(", ")).collect()

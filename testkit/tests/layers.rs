@@ -1,5 +1,5 @@
 //! The direction of the crates, kept by a test on `cargo metadata`.
-#![allow(clippy::unwrap_used, reason = "a test says what must hold")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::collections::BTreeMap;
 use std::process::Command;

@@ -1,10 +1,8 @@
 //! The tree stays small and has each thing once.
-#![allow(clippy::unwrap_used, reason = "a test says what must hold")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
-
-use quipu_testkit as kit;
 
 /// Files that may be long, and why.
 const LONG_FILES: [(&str, &str); 0] = [];
@@ -14,13 +12,13 @@ const MAX_FILE_LINES: usize = 800;
 fn sources() -> Vec<PathBuf> {
     let rust =
         |path: &Path| path.extension().is_some_and(|ext| ext == "rs") && !path.to_string_lossy().contains("/target/");
-    let mut files = kit::files_under(&kit::repository_root().join("crates"), rust);
-    files.extend(kit::files_under(&kit::repository_root().join("testkit"), rust));
+    let mut files = quipu_testkit::files_under(&quipu_testkit::repository_root().join("crates"), rust);
+    files.extend(quipu_testkit::files_under(&quipu_testkit::repository_root().join("testkit"), rust));
     files
 }
 
 fn relative(path: &Path) -> String {
-    path.strip_prefix(kit::repository_root()).unwrap().to_string_lossy().replace('\\', "/")
+    path.strip_prefix(quipu_testkit::repository_root()).unwrap().to_string_lossy().replace('\\', "/")
 }
 
 #[test]

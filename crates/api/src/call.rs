@@ -15,8 +15,7 @@ use crate::event::{ApiEvent, ApiResponse, EventReceiver, TaskEvent};
 
 /// An API call in progress. Dropping it cancels the call.
 ///
-/// A task of its own talks to the server, so that reading goes on while the caller is
-/// busy. The message is put together here, from the events that the caller has received:
+/// A separate task reads from the server, also while the caller is busy. The message is accumulated here, from the events that the caller has received:
 /// [`partial`](Self::partial) never runs ahead of [`next`](Self::next).
 #[derive(Debug)]
 pub struct ApiCall {

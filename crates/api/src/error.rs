@@ -53,13 +53,13 @@ pub enum ApiError {
         status: u16,
         /// Error type of the API, such as `overloaded_error`.
         kind: Option<String>,
-        /// Error message for people.
+        /// Error message for the user.
         message: String,
         /// Body of the response.
         body: String,
         /// ID of the HTTP request, if the server sent one.
         request_id: Option<RequestId>,
-        /// Delay that the server asks for.
+        /// Delay that the server requests.
         retry_after: Option<Duration>,
         /// Whether a retry can help, if the server says so.
         should_retry: Option<bool>,
@@ -69,7 +69,7 @@ pub enum ApiError {
     StreamFailed {
         /// Error type of the API.
         kind: String,
-        /// Error message for people.
+        /// Error message for the user.
         message: String,
         /// ID of the HTTP request, if the server sent one.
         request_id: Option<RequestId>,
@@ -87,13 +87,13 @@ pub enum ApiError {
     /// The key helper has no key.
     #[error("no API key: {reason}")]
     NoKey {
-        /// Reason, for people.
+        /// Reason, for the user.
         reason: String,
     },
     /// The request cannot be encoded or sent.
     #[error("cannot send the request: {reason}")]
     BadRequest {
-        /// Reason, for people.
+        /// Reason, for the user.
         reason: String,
     },
 }
@@ -142,7 +142,7 @@ impl ApiError {
         }
     }
 
-    /// Delay that the server asks for.
+    /// Delay that the server requests.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Status { retry_after, .. } => *retry_after,

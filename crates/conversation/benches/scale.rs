@@ -1,7 +1,7 @@
 //! How the two views of a conversation grow with it: the time for each entry
 //! must not.
 #![allow(missing_docs, reason = "the macros of criterion make functions without docs")]
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a bench speaks to the person who runs it")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a benchmark prints its results")]
 
 use std::fs;
 use std::hint::black_box;
@@ -10,7 +10,6 @@ use std::time::Duration;
 use criterion::{Bencher, BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use quipu_conversation::Conversation;
 use quipu_message::Entry;
-use quipu_testkit as kit;
 use serde_json::{Value, json};
 
 criterion_group!(benches, scale);
@@ -44,9 +43,9 @@ fn timed<T>(b: &mut Bencher<'_>, conversations: &[Conversation], work: impl Fn(&
     b.iter_custom(|times| {
         let mut spent = Duration::ZERO;
         for conversation in turn.by_ref().take(times as usize) {
-            let start = kit::cpu_time();
+            let start = quipu_testkit::cpu_time();
             let made = black_box(work(conversation));
-            spent += kit::cpu_time() - start;
+            spent += quipu_testkit::cpu_time() - start;
             drop(made);
         }
         spent

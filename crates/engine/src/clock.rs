@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_rise_though_the_clock_stands_still_or_goes_back() {
+    fn times_increase_even_if_the_clock_stops_or_goes_back() {
         let last = AtomicI64::new(i64::MIN);
         let given: Vec<i64> = [5, 5, 3, 9, 9].into_iter().map(|now| next_timestamp(&last, now)).collect();
         assert_eq!(given, [5, 6, 7, 9, 10]);

@@ -176,8 +176,8 @@ async fn summarise_conversation(
     if text.trim().is_empty() {
         return Err(CompactionError::Api("the model wrote no summary".to_owned()));
     }
-    let told = synthetic::compact_summary_text(text_between_tags(&text, "<summary>", "</summary>"));
-    let mut summary = factory::user(told, &mut Clock);
+    let summary_text = synthetic::compact_summary_text(text_between_tags(&text, "<summary>", "</summary>"));
+    let mut summary = factory::user(summary_text, &mut Clock);
     let pre_tokens = session.activity.context_tokens();
     let (boundary, recorded) = {
         let mut log = ctx.log();

@@ -121,8 +121,8 @@ impl Hooks {
         let given: Option<BTreeMap<String, Vec<HookMatcher>>> = given.read()?;
         let mut hooks = self.hooks.lock();
         hooks.retain(|hook| matches!(hook.action, HookAction::Command(_)));
-        let heard = |event: &String| !matches!(event.as_str(), "SessionStart" | "SessionEnd");
-        for (event, matchers) in given.into_iter().flatten().filter(|(event, _)| heard(event)) {
+        let is_supported = |event: &String| !matches!(event.as_str(), "SessionStart" | "SessionEnd");
+        for (event, matchers) in given.into_iter().flatten().filter(|(event, _)| is_supported(event)) {
             for matcher in matchers {
                 hooks.extend(matcher.hook_callback_ids.iter().map(|id| Hook {
                     event: event.clone(),

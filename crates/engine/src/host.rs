@@ -49,11 +49,11 @@ impl Host {
         let id = new_id().to_string();
         let (answer, answered) = oneshot::channel();
         {
-            let mut asked = self.lock();
-            if asked.is_closed {
+            let mut pending = self.lock();
+            if pending.is_closed {
                 return Err(HostError::Disconnected);
             }
-            asked.waiting.insert(id.clone(), answer);
+            pending.waiting.insert(id.clone(), answer);
         }
         self.output.emit(Entry::ControlRequest(Box::new(ControlRequest::new(id.clone(), body))));
         let _open = PendingRequestGuard { host: self, request_id: id };
@@ -84,9 +84,9 @@ impl Host {
 
     /// The host has gone: open and later requests fail.
     pub(crate) fn close(&self) {
-        let mut asked = self.lock();
-        asked.is_closed = true;
-        asked.waiting.clear();
+        let mut pending = self.lock();
+        pending.is_closed = true;
+        pending.waiting.clear();
     }
 
     fn cancel_request(&self, id: &str) {

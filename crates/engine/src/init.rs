@@ -1,4 +1,4 @@
-//! The `init` line, which tells a host what a session offers.
+//! The `init` line, which lists for a host what a session offers.
 
 use quipu_message::system::{Init, System};
 use quipu_message::{Envelope, Json, Maybe};

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn notices_and_commands_are_not_said_again() {
+    fn notices_and_commands_are_not_sent_again() {
         check(&["enqueue <task-notification>x", "enqueue /clear", "enqueue"], &[]);
     }
 }

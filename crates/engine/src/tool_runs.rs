@@ -141,7 +141,7 @@ impl<'a> ToolRuns<'a> {
     }
 
     /// Adds a call and starts the calls that may run. Ignores a call with the id of an earlier one: their
-    /// results could not be told apart.
+    /// results could not be distinguished.
     pub(crate) fn add(&mut self, call: ToolUse, source: Uuid) {
         if !self.added_ids.insert(call.id.clone()) {
             return;

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_trusted_when_the_user_or_the_host_says_so() {
+    fn a_folder_is_trusted_by_the_user_or_the_host() {
         let (_temp, home, folder) = home_with_repository();
         let check = |options: Options| is_trusted(&options, &folder, Some(&home), &home.join(".claude"));
         assert!(!check(Options::default()));

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn words_begin_and_end_where_the_index_parts_them() {
+    fn words_begin_and_end_at_the_boundaries_of_the_index() {
         let check = |text: &str, at: usize, expect: bool| assert_eq!(is_word_boundary(text, at), expect, "{text} {at}");
         check("tide", 0, true);
         check("tide", 2, false);

@@ -117,7 +117,7 @@ mod tests {
     use super::SessionDetails;
 
     #[test]
-    fn what_start_and_end_have_in_common_is_said_once() {
+    fn common_parts_of_start_and_end_are_shown_once() {
         let lines = |started: &str, ended: &str| {
             let fact = |text: &str| Some(text.to_owned());
             SessionDetails { started: fact(started), ended: fact(ended), turns: fact("1"), ..SessionDetails::default() }

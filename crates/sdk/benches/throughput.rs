@@ -1,6 +1,6 @@
 //! Messages through the SDK, read and handed over, against reading the same lines as
 //! `serde_json::Value` and nothing else. One thread; prints Markdown rows.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark speaks to the person who runs it")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use std::hint::black_box;
 use std::io::{self, Cursor};
@@ -85,26 +85,26 @@ const GREETING: &str =
 fn through_the_sdk(text: &Arc<[u8]>, count: usize) -> Duration {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        // Before the greeting: whatever stands behind it is read at once.
-        let begun = cpu_time();
+        // Before the response to `initialize`, because everything after it is read at once.
+        let started = cpu_time();
         let mut client = Client::connect_over(Said(Arc::clone(text)), Options::new()).await.unwrap();
-        let mut heard = 0;
+        let mut received = 0;
         while let Some(message) = client.next().await.unwrap() {
             black_box(&message);
-            heard += 1;
+            received += 1;
         }
-        assert_eq!(heard, count);
-        cpu_time() - begun
+        assert_eq!(received, count);
+        cpu_time() - started
     })
 }
 
 fn as_values(text: &[u8], count: usize) -> Duration {
-    let begun = cpu_time();
-    let mut heard = 0;
+    let started = cpu_time();
+    let mut received = 0;
     for line in text.split(|byte| *byte == b'\n').skip(1).filter(|line| !line.is_empty()) {
         black_box(serde_json::from_slice::<Value>(line).unwrap());
-        heard += 1;
+        received += 1;
     }
-    assert_eq!(heard, count);
-    cpu_time() - begun
+    assert_eq!(received, count);
+    cpu_time() - started
 }

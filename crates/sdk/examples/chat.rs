@@ -1,7 +1,7 @@
 //! Talks for several turns: what you type, or a few lines of its own if standard input is not a terminal.
 //!
 //!     cargo run -p quipu-sdk --example chat -- --cli target/debug/quipu-agent
-#![allow(clippy::print_stdout, reason = "examples speak to people")]
+#![allow(clippy::print_stdout, reason = "an example prints its results")]
 
 mod common;
 
@@ -19,8 +19,8 @@ const SCRIPT: &str = "
 
 #[tokio::main]
 async fn main() -> common::ExampleResult {
-    let stage = common::ExampleSetup::new(SCRIPT).await?;
-    let mut client = Client::connect(stage.options()).await?;
+    let setup = common::ExampleSetup::new(SCRIPT).await?;
+    let mut client = Client::connect(setup.options()).await?;
     println!("The agent is version {}.", client.initialize_response().claude_code_version.text().unwrap_or("unknown"));
     let stdin = std::io::stdin();
     let typed: Box<dyn Iterator<Item = String>> = match stdin.is_terminal() {

@@ -1,7 +1,7 @@
-//! Watches tools with hooks: guards them, notes what they did, adds to what is said.
+//! Hooks that block a tool call, log tool calls, and add context for the model.
 //!
 //!     cargo run -p quipu-sdk --example hooks -- --cli target/debug/quipu-agent
-#![allow(clippy::print_stdout, reason = "examples speak to people")]
+#![allow(clippy::print_stdout, reason = "an example prints its results")]
 
 mod common;
 
@@ -24,7 +24,7 @@ const SCRIPT: &str = "
 
 #[tokio::main]
 async fn main() -> common::ExampleResult {
-    let stage = common::ExampleSetup::new(SCRIPT).await?;
+    let setup = common::ExampleSetup::new(SCRIPT).await?;
     let guard = Hook::on(|call: PreToolUse, _| async move {
         match call.tool_input.text().contains("secret") {
             true => PreToolUseOutput::deny("Our policy: secrets stay secret."),
@@ -40,7 +40,7 @@ async fn main() -> common::ExampleResult {
             UserPromptSubmitSpecific { additional_context: "It is spring.".to_owned().into(), ..Default::default() };
         HookOutput::from(words)
     });
-    let options = stage.options().hook(guard.matching("Bash").timeout(Duration::from_secs(5))).hook(diary).hook(season);
+    let options = setup.options().hook(guard.matching("Bash").timeout(Duration::from_secs(5))).hook(diary).hook(season);
     let mut client = Client::connect(options).await?;
     for prompt in ["say hello", "show me the secret"] {
         println!("> {prompt}");

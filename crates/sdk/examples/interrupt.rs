@@ -1,7 +1,7 @@
-//! Stops a turn when it has said enough, and goes on with the next.
+//! Interrupts a turn and continues with the next.
 //!
 //!     cargo run -p quipu-sdk --example interrupt -- --cli target/debug/quipu-agent
-#![allow(clippy::print_stdout, reason = "examples speak to people")]
+#![allow(clippy::print_stdout, reason = "an example prints its results")]
 
 mod common;
 
@@ -17,8 +17,8 @@ const SCRIPT: &str = "
 
 #[tokio::main]
 async fn main() -> common::ExampleResult {
-    let stage = common::ExampleSetup::new(SCRIPT).await?;
-    let mut client = Client::connect(stage.options().include_partial_messages()).await?;
+    let setup = common::ExampleSetup::new(SCRIPT).await?;
+    let mut client = Client::connect(setup.options().include_partial_messages()).await?;
     client.send("tell me a story").await?;
     let mut pieces = 0;
     while let Some(message) = client.next_in_turn().await? {

@@ -1,7 +1,7 @@
 //! Gives the model a tool that is a closure of this program.
 //!
 //!     cargo run -p quipu-sdk --example mcp_tool -- --cli target/debug/quipu-agent
-#![allow(clippy::print_stdout, reason = "examples speak to people")]
+#![allow(clippy::print_stdout, reason = "an example prints its results")]
 
 mod common;
 
@@ -27,14 +27,14 @@ struct Question {
 
 #[tokio::main]
 async fn main() -> common::ExampleResult {
-    let stage = common::ExampleSetup::new(SCRIPT).await?;
+    let setup = common::ExampleSetup::new(SCRIPT).await?;
     let stock = BTreeMap::from([("apples", 7), ("pears", 2)]);
     let store = Server::new("store").tool("stock", "Says how many of a fruit there are.", move |question: Question| {
         let found = stock.get(question.fruit.as_str()).copied();
         println!("  (looked for {}: {found:?})", question.fruit);
         async move { found.map(|n| format!("{n} {}", question.fruit)).ok_or("We have none.") }
     });
-    let options = stage.options().mcp_server(store).allow_tool("mcp__store__stock");
+    let options = setup.options().mcp_server(store).allow_tool("mcp__store__stock");
     let mut client = Client::connect(options).await?;
     for server in client.handle().mcp_status().await?.servers {
         println!("{} is {}", server.name, server.status);

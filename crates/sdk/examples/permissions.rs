@@ -1,7 +1,7 @@
 //! Decides about every tool call: allows one, changes one, refuses one.
 //!
 //!     cargo run -p quipu-sdk --example permissions -- --cli target/debug/quipu-agent
-#![allow(clippy::print_stdout, reason = "examples speak to people")]
+#![allow(clippy::print_stdout, reason = "an example prints its results")]
 
 mod common;
 
@@ -20,8 +20,8 @@ const SCRIPT: &str = "
 
 #[tokio::main]
 async fn main() -> common::ExampleResult {
-    let stage = common::ExampleSetup::new(SCRIPT).await?;
-    let options = stage.options().can_use_tool(|call, _| async move {
+    let setup = common::ExampleSetup::new(SCRIPT).await?;
+    let options = setup.options().can_use_tool(|call, _| async move {
         let command = call.input.to_value()["command"].as_str().unwrap_or_default().to_owned();
         println!("? may {} run `{command}`", call.tool_name);
         if command.contains("rm -rf") {

@@ -1,7 +1,7 @@
 //! Asks for an answer that has the form of a Rust type.
 //!
 //!     cargo run -p quipu-sdk --example structured -- --cli target/debug/quipu-agent
-#![allow(clippy::print_stdout, reason = "examples speak to people")]
+#![allow(clippy::print_stdout, reason = "an example prints its results")]
 
 mod common;
 
@@ -21,8 +21,8 @@ struct Person {
 
 #[tokio::main]
 async fn main() -> common::ExampleResult {
-    let stage = common::ExampleSetup::new(SCRIPT).await?;
-    let options = stage.options().output_type::<Person>();
+    let setup = common::ExampleSetup::new(SCRIPT).await?;
+    let options = setup.options().output_type::<Person>();
     let result = quipu_sdk::query_result("Who wrote the first program?", options).await?;
     let person: Person = result.structured_output.get().ok_or("no answer of that form")?.read()?;
     println!("{} ({}) wrote {}.", person.name, person.born, person.wrote.join(", "));

@@ -38,7 +38,7 @@ pub(crate) struct ConversationState {
     pub(crate) abort: CancellationToken,
     /// Lets the agent finish, up to the close timeout.
     pub(crate) finish: CancellationToken,
-    /// How the conversation ended; `None` while it goes on.
+    /// How the conversation ended; `None` while it is open.
     pub(crate) ending: watch::Sender<Option<ConversationEnd>>,
     /// Whether the result of a prompt is still to come.
     pub(crate) is_in_turn: AtomicBool,

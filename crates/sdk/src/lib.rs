@@ -30,7 +30,7 @@
 //!
 //! Messages are the types of [`quipu_message`]; those without a type in this version are
 //! [`Entry::Unknown`]. Whatever the agent does (exits, stalls, floods, writes garbage), you
-//! get a typed [`Error`] or the conversation goes on: no request waits for ever, and memory
+//! get a typed [`Error`] or the conversation continues: no request waits for ever, and memory
 //! is bounded.
 //!
 //! Deliberately absent: HTTP and models, which are up to the agent.

@@ -13,7 +13,7 @@ fn without_variables_it_is_the_public_api() {
 }
 
 #[test]
-fn variables_say_where_and_as_whom() {
+fn variables_set_endpoint_and_credentials() {
     let endpoint = from(&[
         ("ANTHROPIC_BASE_URL", "http://gateway:8080/a/b/"),
         ("ANTHROPIC_API_KEY", " key-1\n"),

@@ -9,7 +9,7 @@ fn wire(request: &Request) -> Value {
     serde_json::to_value(wire).unwrap()
 }
 
-fn said(role: Role, text: &str) -> Message {
+fn text_message(role: Role, text: &str) -> Message {
     Message::new(role, text)
 }
 
@@ -17,7 +17,7 @@ fn said(role: Role, text: &str) -> Message {
 fn a_small_request_has_no_more_in_it_than_needed() {
     let request = Request {
         model: "m".to_owned(),
-        messages: vec![said(Role::User, "hi")],
+        messages: vec![text_message(Role::User, "hi")],
         max_tokens: 10,
         cache_ttl: CacheTtl::Off,
         ..Request::default()
@@ -39,11 +39,11 @@ fn four_breakpoints_mark_tools_system_and_the_last_two_of_ours() {
         system: vec!["who you are".to_owned(), String::new(), "what to do".to_owned()],
         tools: vec![tool("Read", false), tool("Write", false), tool("Later", true)],
         messages: vec![
-            said(Role::User, "one"),
-            said(Role::Assistant, "two"),
-            said(Role::User, "three"),
-            said(Role::Assistant, "four"),
-            said(Role::User, "five"),
+            text_message(Role::User, "one"),
+            text_message(Role::Assistant, "two"),
+            text_message(Role::User, "three"),
+            text_message(Role::Assistant, "four"),
+            text_message(Role::User, "five"),
         ],
         ..Request::default()
     };
@@ -59,7 +59,7 @@ fn four_breakpoints_mark_tools_system_and_the_last_two_of_ours() {
 #[test]
 fn a_trailing_system_message_is_marked_as_what_is_new() {
     let request = Request {
-        messages: vec![said(Role::User, "one"), said(Role::System, "note")],
+        messages: vec![text_message(Role::User, "one"), text_message(Role::System, "note")],
         cache_ttl: CacheTtl::OneHour,
         ..Request::default()
     };
@@ -71,7 +71,8 @@ fn a_trailing_system_message_is_marked_as_what_is_new() {
 
 #[test]
 fn a_question_beside_the_conversation_is_not_cached() {
-    let messages = vec![said(Role::User, "one"), said(Role::Assistant, "two"), said(Role::User, "sum up")];
+    let messages =
+        vec![text_message(Role::User, "one"), text_message(Role::Assistant, "two"), text_message(Role::User, "sum up")];
     let wire = wire(&Request { messages, has_uncached_tail: true, ..says() });
     let cached = |at: usize| wire["messages"][at]["content"][0].get("cache_control").is_some();
     assert_eq!([cached(0), cached(1), cached(2)], [true, true, false]);
@@ -108,7 +109,7 @@ fn thinking_choice_effort_and_stops_take_the_apis_form() {
 }
 
 #[test]
-fn a_task_budget_stands_beside_the_effort() {
+fn a_task_budget_is_sent_beside_the_effort() {
     let request = Request { effort: Some("low".to_owned()), task_budget: Some(9000), ..says() };
     let config = json!({"effort": "low", "task_budget": {"type": "tokens", "total": 9000}});
     assert_eq!(wire(&request)["output_config"], config);
@@ -149,7 +150,7 @@ fn fields_that_need_a_beta_bring_it() {
 fn fields_of_the_user_replace_ours() {
     let extra = json!({"max_tokens": 5, "speed": "fast"});
     let mut request = Request { max_tokens: 10, extra_body: extra.as_object().cloned(), ..says() };
-    request.history.append(&[said(Role::User, "before")]).unwrap();
+    request.history.append(&[text_message(Role::User, "before")]).unwrap();
     let mut wire = request.take_wire_request();
     request.set_model_and_stream(&mut wire, true);
     let body: Value = serde_json::from_str(&request.to_body(&wire).unwrap().text()).unwrap();
@@ -199,11 +200,11 @@ fn what_counts_tokens_is_the_prompt_alone() {
 }
 
 fn says() -> Request {
-    Request { model: "m".to_owned(), messages: vec![said(Role::User, "hi")], ..Request::default() }
+    Request { model: "m".to_owned(), messages: vec![text_message(Role::User, "hi")], ..Request::default() }
 }
 
 #[test]
-fn settled_messages_stand_before_the_others() {
+fn encoded_history_comes_before_the_other_messages() {
     let ask = |settled: &[Message], messages: Vec<Message>| {
         let mut request = Request { model: "m".into(), messages, ..Request::default() };
         request.history.append(settled).unwrap();

@@ -36,15 +36,15 @@ fn there_are_as_many_examples_as_are_tested() {
 
 #[tokio::test]
 async fn the_shortest_script_answers_everything() {
-    let stage = start_server(&examples()[0]).await;
-    assert_eq!(event_outline(&stage.client, &user_request("anything")).await, ["done \"Hello.\""]);
+    let setup = start_server(&examples()[0]).await;
+    assert_eq!(event_outline(&setup.client, &user_request("anything")).await, ["done \"Hello.\""]);
 }
 
 #[tokio::test]
 async fn a_tool_is_called_and_its_result_answered() {
-    let stage = start_server(&example("The file must be read first")).await;
+    let setup = start_server(&example("The file must be read first")).await;
     let mut request = with_tool("what is in notes.txt?");
-    let lines = event_lines(&stage.client, &request).await;
+    let lines = event_lines(&setup.client, &request).await;
     let blocks: Vec<&str> = lines.iter().map(String::as_str).filter(|line| line.starts_with("block")).collect();
     assert_eq!(blocks, ["block 0 thinking", "block 1 text", "block 2 tool_use"]);
     let call = ToolUse {
@@ -56,27 +56,27 @@ async fn a_tool_is_called_and_its_result_answered() {
     let result = Block::new_tool_result("toolu_1".into(), "words".into(), false);
     request.messages.push(Message::new(Role::Assistant, Content::Blocks(vec![Block::ToolUse(Box::new(call))])));
     request.messages.push(Message::new(Role::User, Content::Blocks(vec![result])));
-    assert_eq!(event_outline(&stage.client, &request).await, ["done \"The file says what you think it says.\""]);
+    assert_eq!(event_outline(&setup.client, &request).await, ["done \"The file says what you think it says.\""]);
 }
 
 #[tokio::test]
-async fn conditions_tell_requests_apart() {
-    let stage = start_server(&example("A title for the conversation")).await;
-    assert_eq!(event_outline(&stage.client, &user_request("hi")).await, ["done \"A title for the conversation\""]);
+async fn conditions_distinguish_requests() {
+    let setup = start_server(&example("A title for the conversation")).await;
+    assert_eq!(event_outline(&setup.client, &user_request("hi")).await, ["done \"A title for the conversation\""]);
     let subagent = Request { agent_id: Some("a1".into()), ..with_tool("hi") };
-    assert_eq!(event_outline(&stage.client, &subagent).await, ["done \"The subagent's report.\""]);
+    assert_eq!(event_outline(&setup.client, &subagent).await, ["done \"The subagent's report.\""]);
     let mut second = with_tool("one");
     second.messages.push(Message::new(Role::Assistant, "two"));
     second.messages.push(Message::new(Role::User, "three"));
-    assert_eq!(event_outline(&stage.client, &second).await, ["done \"That was your second question.\""]);
+    assert_eq!(event_outline(&setup.client, &second).await, ["done \"That was your second question.\""]);
     let hello = Request { model: "claude-opus-5-5".to_owned(), ..with_tool("hello there") };
-    assert_eq!(event_outline(&stage.client, &hello).await, ["done \"Good day.\""]);
+    assert_eq!(event_outline(&setup.client, &hello).await, ["done \"Good day.\""]);
 }
 
 #[tokio::test]
 async fn answers_break_off_fail_and_come_in_one_piece() {
-    let stage = start_server(&example("This sentence breaks off.")).await;
-    let lines = event_outline(&stage.client, &user_request("go")).await;
+    let setup = start_server(&example("This sentence breaks off.")).await;
+    let lines = event_outline(&setup.client, &user_request("go")).await;
     assert_eq!(
         lines,
         ["withdrawn", "retry 1/10 562 ms null unknown", "withdrawn", "done \"This one comes in one piece.\""]
@@ -85,18 +85,18 @@ async fn answers_break_off_fail_and_come_in_one_piece() {
 
 #[tokio::test]
 async fn stop_reasons_are_as_written() {
-    let stage = start_server(&example("Once upon a")).await;
+    let setup = start_server(&example("Once upon a")).await;
     let cases = [("an essay", "max_tokens", 1), ("poison", "refusal", 0), ("files", "tool_use", 2)];
     for (said, stop, blocks) in cases {
-        let message = stage.client.call(&user_request(said)).response().await.unwrap().message;
+        let message = setup.client.call(&user_request(said)).response().await.unwrap().message;
         assert_eq!((message.stop_reason.text(), message.content.blocks().len()), (Some(stop), blocks), "{said}");
     }
 }
 
 #[tokio::test]
 async fn errors_come_in_their_order() {
-    let stage = start_server(&example("Bad gateway")).await;
-    let lines = event_outline(&stage.client, &user_request("go")).await;
+    let setup = start_server(&example("Bad gateway")).await;
+    let lines = event_outline(&setup.client, &user_request("go")).await;
     assert_eq!(
         lines,
         [
@@ -105,23 +105,23 @@ async fn errors_come_in_their_order() {
             "error api.status: 400 messages.0: bad thing"
         ]
     );
-    let lines = event_outline(&stage.client, &user_request("go")).await;
+    let lines = event_outline(&setup.client, &user_request("go")).await;
     assert_eq!(lines, ["retry 1/10 562 ms 502 server_error", "done \"recovered\""]);
 }
 
 #[tokio::test]
 async fn sizes_are_counted() {
-    let stage = start_server(&example("1234")).await;
+    let setup = start_server(&example("1234")).await;
     let request = Request { model: "claude-haiku-4-5".to_owned(), ..user_request("hi") };
-    assert_eq!(stage.client.count_tokens(&request).await.unwrap(), 1234);
-    assert_eq!(event_outline(&stage.client, &request).await, ["done \"Hello.\""]);
+    assert_eq!(setup.client.count_tokens(&request).await.unwrap(), 1234);
+    assert_eq!(event_outline(&setup.client, &request).await, ["done \"Hello.\""]);
 }
 
 #[tokio::test]
 async fn json_and_recorded_calls_are_read_too() {
-    let stage = start_server(&example("One moment.")).await;
-    assert_eq!(event_outline(&stage.client, &user_request("hello")).await, ["done \"Hello yourself.\""]);
-    assert_eq!(event_outline(&stage.client, &user_request("else")).await, ["done \"One moment.\""]);
-    let stage = crate::start_server(&example("recorded")).await;
-    assert_eq!(event_outline(&stage.client, &user_request("hi")).await, ["done \"recorded\""]);
+    let setup = start_server(&example("One moment.")).await;
+    assert_eq!(event_outline(&setup.client, &user_request("hello")).await, ["done \"Hello yourself.\""]);
+    assert_eq!(event_outline(&setup.client, &user_request("else")).await, ["done \"One moment.\""]);
+    let setup = crate::start_server(&example("recorded")).await;
+    assert_eq!(event_outline(&setup.client, &user_request("hi")).await, ["done \"recorded\""]);
 }

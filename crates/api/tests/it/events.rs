@@ -1,4 +1,4 @@
-//! What is heard of an answer, and in which order.
+//! What is event of an answer, and in which order.
 
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use quipu_message::Block;
 use crate::{error_of, event_lines, event_outline, start_server, start_server_with, user_request};
 
 #[tokio::test]
-async fn a_streamed_answer_is_heard_piece_by_piece_and_then_whole() {
+async fn a_streamed_response_gives_events_and_then_the_message() {
     let script = "
 - reply:
     - thinking: hm
     - text: ok
     - {tool: Read, input: {file_path: /a}}
 ";
-    let stage = start_server(script).await;
+    let setup = start_server(script).await;
     assert_eq!(
-        event_lines(&stage.client, &user_request("hi")).await,
+        event_lines(&setup.client, &user_request("hi")).await,
         [
             "began streaming",
             "event message_start",
@@ -40,7 +40,7 @@ async fn a_streamed_answer_is_heard_piece_by_piece_and_then_whole() {
             "done \"ok\"",
         ]
     );
-    let answer = stage.client.call(&user_request("hi")).response().await.unwrap();
+    let answer = setup.client.call(&user_request("hi")).response().await.unwrap();
     assert_eq!(answer.message.stop_reason.text(), Some("tool_use"));
     let call = answer.message.content.blocks()[2].tool_use().unwrap();
     assert_eq!((call.name.as_str(), call.input.text()), ("Read", r#"{"file_path":"/a"}"#));
@@ -48,14 +48,14 @@ async fn a_streamed_answer_is_heard_piece_by_piece_and_then_whole() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_stream_is_heard_the_same_way() {
+async fn a_server_that_does_not_stream_gives_the_same_events() {
     let script = "
 - {times: 1, reply: x, fail: {after: 0}}
 - {reply: [whole, {tool: Read}], when: {stream: false}}
 ";
-    let stage = start_server(script).await;
+    let setup = start_server(script).await;
     assert_eq!(
-        event_lines(&stage.client, &user_request("hi")).await,
+        event_lines(&setup.client, &user_request("hi")).await,
         ["began tool_use", "block 0 text", "block 1 tool_use", "done \"whole\""]
     );
 }
@@ -64,8 +64,8 @@ async fn a_server_that_does_not_stream_is_heard_the_same_way() {
 async fn stop_reasons_and_usage_come_with_the_answer() {
     for stop in ["max_tokens", "refusal", "end_turn", "stop_sequence"] {
         let script = format!("- {{reply: x, stop: {stop}, usage: {{input_tokens: 7, output_tokens: 5}}}}");
-        let stage = start_server(&script).await;
-        let message = stage.client.call(&user_request("hi")).response().await.unwrap().message;
+        let setup = start_server(&script).await;
+        let message = setup.client.call(&user_request("hi")).response().await.unwrap().message;
         let usage = message.usage.get().unwrap();
         assert_eq!(message.stop_reason.text(), Some(stop));
         assert_eq!((usage.input_tokens.get(), usage.output_tokens.get()), (Some(&7), Some(&5)));
@@ -82,8 +82,8 @@ async fn a_tool_input_that_is_not_json_reads_as_an_empty_one() {
         r#"{"type":"message_delta","delta":{"stop_reason":"max_tokens"},"usage":{"output_tokens":3}}"#,
         r#"{"type":"message_stop"}"#,
     ];
-    let stage = start_server(&recording(&events)).await;
-    let message = stage.client.call(&user_request("hi")).response().await.unwrap().message;
+    let setup = start_server(&recording(&events)).await;
+    let message = setup.client.call(&user_request("hi")).response().await.unwrap().message;
     assert_eq!(message.stop_reason.text(), Some("max_tokens"));
     assert_eq!(message.content.blocks()[0].tool_use().unwrap().input.text(), "{}");
 }
@@ -97,28 +97,28 @@ async fn half_a_surrogate_pair_does_not_break_the_answer() {
         r#"{"type":"content_block_stop","index":0}"#,
         r#"{"type":"message_stop"}"#,
     ];
-    let stage = start_server(&recording(&events)).await;
-    assert_eq!(event_outline(&stage.client, &user_request("hi")).await, ["done \"a\u{fffd}\""]);
+    let setup = start_server(&recording(&events)).await;
+    assert_eq!(event_outline(&setup.client, &user_request("hi")).await, ["done \"a\u{fffd}\""]);
 }
 
 #[tokio::test]
-async fn an_answer_that_is_no_event_stream_is_told_apart() {
-    let stage = start_server(&recording(&[r#"{"type":"content_block_stop","index":4}"#])).await;
-    let error = error_of(&stage.client, &user_request("hi")).await;
+async fn a_response_that_is_no_event_stream_is_an_error_of_its_own() {
+    let setup = start_server(&recording(&[r#"{"type":"content_block_stop","index":4}"#])).await;
+    let error = error_of(&setup.client, &user_request("hi")).await;
     assert!(error.to_string().contains("content_block_stop before its start"), "{error}");
     let page =
         r#"{"method":"POST","path":"/v1/messages","body":{"model":"m","messages":[]},"status":200,"response":[1]}"#;
-    let stage = crate::start_server(page).await;
-    let error = error_of(&stage.client, &user_request("hi")).await;
+    let setup = crate::start_server(page).await;
+    let error = error_of(&setup.client, &user_request("hi")).await;
     assert_eq!(error.code(), "api.bad_answer");
-    assert_eq!(stage.answerer.requests().len(), 1, "a bad answer is not asked for again");
+    assert_eq!(setup.server.requests().len(), 1, "a bad answer is not asked for again");
 }
 
 #[tokio::test]
 async fn a_stream_without_an_end_is_a_cut_one() {
     let start = r#"{"type":"message_start","message":{"id":"m","role":"assistant","content":[]}}"#;
-    let stage = start_server_with(&recording(&[start]), |endpoint| endpoint.retry_policy.max_retries = 0).await;
-    let error = error_of(&stage.client, &user_request("hi")).await;
+    let setup = start_server_with(&recording(&[start]), |endpoint| endpoint.retry_policy.max_retries = 0).await;
+    let error = error_of(&setup.client, &user_request("hi")).await;
     assert!(matches!(&error, ApiError::Truncated { reason, .. } if reason == "the message has no end"), "{error:?}");
 }
 
@@ -128,10 +128,10 @@ async fn silence_in_the_middle_counts_as_a_cut() {
 - {times: 1, reply: half an answer, hang_after: 3}
 - reply: whole
 ";
-    let stage = start_server_with(script, |endpoint| endpoint.limits.idle_timeout = Duration::from_millis(30)).await;
-    let lines = event_outline(&stage.client, &user_request("hi")).await;
+    let setup = start_server_with(script, |endpoint| endpoint.limits.idle_timeout = Duration::from_millis(30)).await;
+    let lines = event_outline(&setup.client, &user_request("hi")).await;
     assert_eq!(lines, ["withdrawn", "retry 1/10 562 ms null unknown", "done \"whole\""]);
-    stage.answerer.wait_until(|seen| seen[0].state == ResponseState::ClientDisconnected).await;
+    setup.server.wait_until(|seen| seen[0].state == ResponseState::ClientDisconnected).await;
 }
 
 #[tokio::test]
@@ -140,18 +140,18 @@ async fn an_answer_that_does_not_begin_is_given_up() {
         endpoint.limits.response_timeout = Duration::from_millis(30);
         endpoint.retry_policy.max_retries = 0;
     };
-    let stage = start_server_with("- {reply: late, delay_ms: 3600000}", change).await;
-    assert!(matches!(error_of(&stage.client, &user_request("hi")).await, ApiError::ResponseTimeout { .. }));
+    let setup = start_server_with("- {reply: late, delay_ms: 3600000}", change).await;
+    assert!(matches!(error_of(&setup.client, &user_request("hi")).await, ApiError::ResponseTimeout { .. }));
 }
 
 #[tokio::test]
 async fn an_answer_without_end_is_broken_off() {
     let long = "word ".repeat(20_000);
     let change = |endpoint: &mut quipu_api::Endpoint| endpoint.limits.max_response_bytes = 50_000;
-    let stage = start_server_with(&format!("- {{reply: \"{long}\", chunk: 5}}"), change).await;
-    let error = error_of(&stage.client, &user_request("hi")).await;
+    let setup = start_server_with(&format!("- {{reply: \"{long}\", chunk: 5}}"), change).await;
+    let error = error_of(&setup.client, &user_request("hi")).await;
     assert!(matches!(&error, ApiError::BadResponse { reason, .. } if reason.contains("longer than")), "{error:?}");
-    assert_eq!(stage.answerer.requests().len(), 1);
+    assert_eq!(setup.server.requests().len(), 1);
 }
 
 #[tokio::test]
@@ -176,23 +176,23 @@ async fn an_answer_of_pings_alone_is_given_up() {
 
 #[tokio::test]
 async fn dropping_the_call_breaks_it_off() {
-    let stage = start_server("- {reply: one two three four, chunk: 4, hang_after: 4}").await;
-    let mut asking = stage.client.call(&user_request("hi"));
-    while let Some(heard) = asking.next().await {
-        if matches!(heard.unwrap(), ApiEvent::Event(event) if event.tag() == "content_block_delta") {
+    let setup = start_server("- {reply: one two three four, chunk: 4, hang_after: 4}").await;
+    let mut call = setup.client.call(&user_request("hi"));
+    while let Some(event) = call.next().await {
+        if matches!(event.unwrap(), ApiEvent::Event(event) if event.tag() == "content_block_delta") {
             break;
         }
     }
-    drop(asking);
-    stage.answerer.wait_until(|seen| seen[0].state == ResponseState::ClientDisconnected).await;
+    drop(call);
+    setup.server.wait_until(|seen| seen[0].state == ResponseState::ClientDisconnected).await;
 }
 
 #[tokio::test]
 async fn blocks_come_as_soon_as_they_are_complete() {
-    let stage = start_server("- {reply: [{tool: Read, input: {file_path: /a}}, more], hang_after: 5}").await;
-    let mut asking = stage.client.call(&user_request("hi"));
+    let setup = start_server("- {reply: [{tool: Read, input: {file_path: /a}}, more], hang_after: 5}").await;
+    let mut call = setup.client.call(&user_request("hi"));
     loop {
-        match asking.next().await.unwrap().unwrap() {
+        match call.next().await.unwrap().unwrap() {
             ApiEvent::Block { index: 0, block: Block::ToolUse(call) } => {
                 assert_eq!(call.name, "Read");
                 return;

@@ -1,5 +1,5 @@
-//! The client and the answerer, talking to each other.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says what must hold")]
+//! The client and the mock server together.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed unwrap is a failed test")]
 
 mod docs_examples;
 mod events;
@@ -17,7 +17,7 @@ use quipu_api::mock::{MockServer, Script};
 use quipu_api::{ApiError, ApiEvent, Client, Endpoint, Request, RetryClock};
 use quipu_message::{Message, Role};
 
-/// Waits for nothing, remembers what it was asked to wait for, and is never lucky.
+/// A clock that records the requested waits instead of waiting, and whose random value is fixed.
 #[derive(Debug, Default)]
 struct NoWait(Mutex<Vec<u64>>);
 
@@ -43,11 +43,11 @@ impl RetryClock for NoWait {
     }
 }
 
-/// An answerer with a script, and a client of it.
+/// A mock server with a script, and a client of it.
 struct TestSetup {
-    answerer: MockServer,
+    server: MockServer,
     client: Client,
-    pace: Arc<NoWait>,
+    clock: Arc<NoWait>,
 }
 
 async fn start_server(script: &str) -> TestSetup {
@@ -55,12 +55,12 @@ async fn start_server(script: &str) -> TestSetup {
 }
 
 async fn start_server_with(script: &str, change: impl Fn(&mut Endpoint)) -> TestSetup {
-    let answerer = MockServer::start(Script::parse(script).unwrap()).await.unwrap();
-    let mut endpoint = Endpoint::new(&answerer.url()).unwrap();
+    let server = MockServer::start(Script::parse(script).unwrap()).await.unwrap();
+    let mut endpoint = Endpoint::new(&server.url()).unwrap();
     change(&mut endpoint);
-    let pace = Arc::new(NoWait::default());
-    let client = Client::with_clock(endpoint, Arc::clone(&pace) as Arc<dyn RetryClock>).unwrap();
-    TestSetup { answerer, client, pace }
+    let clock = Arc::new(NoWait::default());
+    let client = Client::with_clock(endpoint, Arc::clone(&clock) as Arc<dyn RetryClock>).unwrap();
+    TestSetup { server, client, clock }
 }
 
 /// A request with one user message.
@@ -69,21 +69,21 @@ fn user_request(text: &str) -> Request {
     Request { model: "claude-test-1".to_owned(), max_tokens: 100_000, messages, ..Request::default() }
 }
 
-/// Everything that is heard, each as one short line.
+/// All events of a call, each as one short line.
 async fn event_lines(client: &Client, request: &Request) -> Vec<String> {
-    let mut asking = client.call(request);
+    let mut call = client.call(request);
     let mut lines = Vec::new();
-    while let Some(heard) = asking.next().await {
-        lines.push(match heard {
-            Ok(heard) => event_line(heard),
+    while let Some(event) = call.next().await {
+        lines.push(match event {
+            Ok(event) => event_line(event),
             Err(error) => format!("error {}: {error}", error.code()),
         });
     }
     lines
 }
 
-fn event_line(heard: ApiEvent) -> String {
-    match heard {
+fn event_line(event: ApiEvent) -> String {
+    match event {
         ApiEvent::Started { message, .. } => format!("began {}", message.stop_reason.text().unwrap_or("streaming")),
         ApiEvent::Event(event) => format!("event {}", event.tag()),
         ApiEvent::Block { index, block } => format!("block {index} {}", block.tag()),
@@ -103,7 +103,7 @@ fn event_line(heard: ApiEvent) -> String {
     }
 }
 
-/// What is heard besides the pieces of the answer.
+/// The events of a call except those of the response itself.
 async fn event_outline(client: &Client, request: &Request) -> Vec<String> {
     let lines = event_lines(client, request).await;
     lines.into_iter().filter(|line| !["began", "event", "block"].iter().any(|part| line.starts_with(part))).collect()

@@ -16,8 +16,8 @@ async fn a_connection_that_cannot_be_made_is_tried_again() {
     let free = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let mut endpoint = Endpoint::new(&format!("http://{free}")).unwrap();
     endpoint.retry_policy.max_retries = 2;
-    let pace = std::sync::Arc::new(crate::NoWait::default());
-    let client = Client::with_clock(endpoint, pace).unwrap();
+    let clock = std::sync::Arc::new(crate::NoWait::default());
+    let client = Client::with_clock(endpoint, clock).unwrap();
     let lines = event_outline(&client, &user_request("hi")).await;
     assert_eq!(lines[..2], ["retry 1/2 562 ms null unknown", "retry 2/2 1125 ms null unknown"]);
     assert_eq!(lines[2], format!("error api.cannot_connect: cannot connect to {free}"));
@@ -39,8 +39,8 @@ async fn a_connection_that_closes_before_the_answer_is_tried_again() {
 }
 
 #[tokio::test]
-async fn the_headers_say_who_asks() {
-    let stage = start_server_with("- reply: hi", |endpoint| {
+async fn the_headers_name_the_client() {
+    let setup = start_server_with("- reply: hi", |endpoint| {
         endpoint.credential = Some(Credential::ApiKey("sk-test-0123456789".into()));
         endpoint.betas = vec!["one-2026-01-01".to_owned()];
         endpoint.headers = vec![("X-Team".to_owned(), "tide".into()), ("x-app".to_owned(), "mine".into())];
@@ -51,8 +51,8 @@ async fn the_headers_say_who_asks() {
     request.session_id = Some("5e55".into());
     request.agent_id = Some("a1".into());
     request.device_id = "d0".to_owned();
-    stage.client.call(&request).response().await.unwrap();
-    let seen = &stage.answerer.requests()[0];
+    setup.client.call(&request).response().await.unwrap();
+    let seen = &setup.server.requests()[0];
     assert_eq!(seen.path, "/v1/messages?beta=true");
     let expected = [
         ("x-api-key", "sk-test-0123456789"),
@@ -74,8 +74,8 @@ async fn the_headers_say_who_asks() {
 
 #[tokio::test]
 async fn a_token_is_sent_as_bearer_and_a_path_before_the_method_is_kept() {
-    let answerer = MockServer::start(Script::parse("- reply: hi").unwrap()).await.unwrap();
-    let url = format!("{}/gateway/", answerer.url());
+    let server = MockServer::start(Script::parse("- reply: hi").unwrap()).await.unwrap();
+    let url = format!("{}/gateway/", server.url());
     let env = |name: &str| match name {
         "ANTHROPIC_BASE_URL" => Some(url.clone()),
         "ANTHROPIC_AUTH_TOKEN" => Some("token-0123".to_owned()),
@@ -84,14 +84,14 @@ async fn a_token_is_sent_as_bearer_and_a_path_before_the_method_is_kept() {
     };
     let client = Client::new(Endpoint::from_env(env).unwrap()).unwrap();
     client.call(&user_request("hi")).response().await.unwrap();
-    let seen = &answerer.requests()[0];
+    let seen = &server.requests()[0];
     assert_eq!((seen.path.as_str(), seen.header("authorization")), ("/gateway/v1/messages", Some("Bearer token-0123")));
     assert_eq!(seen.header("x-api-key"), None);
 }
 
 #[tokio::test]
 async fn a_proxy_is_used_for_other_hosts_and_for_this_machine_only_when_asked() {
-    // The proxy answers everything itself and so shows that it was asked.
+    // The proxy answers everything itself and so shows that it was response.
     let proxy = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = proxy.local_addr().unwrap();
     tokio::spawn(async move {
@@ -119,32 +119,32 @@ async fn a_proxy_is_used_for_other_hosts_and_for_this_machine_only_when_asked() 
     };
     let error = error_of(&through("http://model.invalid", &[]), &user_request("hi")).await;
     assert_eq!(error.to_string(), "418 POST http://model.invalid/v1/messages HTTP/1.1");
-    let answerer = MockServer::start(Script::parse("- reply: straight").unwrap()).await.unwrap();
-    let straight = through(&answerer.url(), &[]);
+    let server = MockServer::start(Script::parse("- reply: straight").unwrap()).await.unwrap();
+    let straight = through(&server.url(), &[]);
     assert_eq!(event_outline(&straight, &user_request("hi")).await, ["done \"straight\""]);
-    let asked = through(&answerer.url(), &[("QUIPU_PROXY_LOOPBACK", "1")]);
-    assert_eq!(error_of(&asked, &user_request("hi")).await.status(), Some(418));
-    let excepted = through(&answerer.url(), &[("QUIPU_PROXY_LOOPBACK", "1"), ("no_proxy", "127.0.0.1")]);
+    let response = through(&server.url(), &[("QUIPU_PROXY_LOOPBACK", "1")]);
+    assert_eq!(error_of(&response, &user_request("hi")).await.status(), Some(418));
+    let excepted = through(&server.url(), &[("QUIPU_PROXY_LOOPBACK", "1"), ("no_proxy", "127.0.0.1")]);
     assert_eq!(event_outline(&excepted, &user_request("hi")).await, ["done \"straight\""]);
     assert!(!format!("{straight:?}").contains("hushhush"), "{straight:?}");
 }
 
 #[tokio::test]
-async fn a_host_that_speaks_no_tls_is_not_connected_to() {
-    let stage = start_server("- reply: in the clear").await;
-    let mut endpoint = Endpoint::new(&stage.answerer.url().replace("http:", "https:")).unwrap();
+async fn a_host_without_tls_is_not_connected_to() {
+    let setup = start_server("- reply: in the clear").await;
+    let mut endpoint = Endpoint::new(&setup.server.url().replace("http:", "https:")).unwrap();
     endpoint.retry_policy.max_retries = 0;
     let error = error_of(&Client::new(endpoint).unwrap(), &user_request("hi")).await;
     assert_eq!(error.code(), "api.cannot_connect");
-    assert!(stage.answerer.requests().is_empty());
+    assert!(setup.server.requests().is_empty());
 }
 
 #[tokio::test]
 async fn a_redirect_is_not_followed_with_the_key() {
     let redirect =
         r#"{"method":"POST","path":"/v1/messages","body":{"model":"m","messages":[]},"status":307,"response":{}}"#;
-    let stage = start_server(redirect).await;
-    assert_eq!(error_of(&stage.client, &user_request("hi")).await.status(), Some(307));
+    let setup = start_server(redirect).await;
+    assert_eq!(error_of(&setup.client, &user_request("hi")).await.status(), Some(307));
 }
 
 #[tokio::test]
@@ -163,15 +163,15 @@ fn proxies_with_passwords_are_not_shown() {
 
 #[tokio::test]
 async fn settled_messages_go_out_in_one_body_of_known_length_each_time_it_is_tried() {
-    let stage = start_server("- {times: 1, error: 529}\n- reply: hi").await;
+    let setup = start_server("- {times: 1, error: 529}\n- reply: hi").await;
     let mut request = user_request("and now?");
     for turn in 0..300 {
-        let said = |role, text: String| Message::new(role, text);
+        let text_message = |role, text: String| Message::new(role, text);
         let (asked, told) = (format!("question {turn}"), format!("answer {turn} {}", "é".repeat(turn * 7)));
-        request.history.append(&[said(Role::User, asked), said(Role::Assistant, told)]).unwrap();
+        request.history.append(&[text_message(Role::User, asked), text_message(Role::Assistant, told)]).unwrap();
     }
-    stage.client.call(&request).response().await.unwrap();
-    let seen = stage.answerer.requests();
+    setup.client.call(&request).response().await.unwrap();
+    let seen = setup.server.requests();
     assert_eq!(seen.len(), 2);
     for call in &seen {
         assert_eq!(call.header("content-length"), Some(call.body.len().to_string().as_str()));

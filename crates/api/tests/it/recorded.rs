@@ -7,15 +7,14 @@ use quipu_conversation::Accumulator;
 use quipu_message::api::RecordedApiCall;
 use quipu_message::sse::Parser;
 use quipu_message::{Json, Message};
-use quipu_testkit as kit;
 
 use crate::{event_outline, start_server, start_server_with, user_request};
 
 /// Every call of every recording, asked again with its own body, gets its own answer.
 #[tokio::test]
 async fn every_recording_answers_as_it_did() {
-    let Some(shared) = kit::shared_dir() else { return };
-    let files = kit::files_under(&shared.join("recordings"), |path| path.ends_with("api.jsonl"));
+    let Some(shared) = quipu_testkit::shared_dir() else { return };
+    let files = quipu_testkit::files_under(&shared.join("recordings"), |path| path.ends_with("api.jsonl"));
     assert!(files.len() > 40, "{}", files.len());
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
     let mut calls = 0;
@@ -26,13 +25,13 @@ async fn every_recording_answers_as_it_did() {
             assert!(!text.contains("\"/v1/messages"), "{}", path.display());
             continue;
         };
-        let answerer = MockServer::start(script).await.unwrap();
+        let server = MockServer::start(script).await.unwrap();
         for line in text.lines() {
             let exchange: RecordedApiCall = serde_json::from_str(line).unwrap();
             if exchange.method.text() != Some("POST") {
                 continue;
             }
-            let mut request = http.post(format!("{}{}", answerer.url(), exchange.path.text().unwrap()));
+            let mut request = http.post(format!("{}{}", server.url(), exchange.path.text().unwrap()));
             for (name, value) in exchange.headers.get().unwrap() {
                 if name.to_lowercase().starts_with("x-claude") {
                     request = request.header(name, value);
@@ -56,7 +55,7 @@ async fn check(mut answer: reqwest::Response, exchange: &RecordedApiCall, place:
     };
     let (mut parser, mut played) = (Parser::new(), Vec::new());
     let cut = loop {
-        // An answer whose reader left goes on waiting for the next one to leave.
+        // A response whose client disconnected stays open until the next client disconnects.
         if exchange.client_gone.is_value() && played.len() == recorded.len() {
             break false;
         }
@@ -71,10 +70,10 @@ async fn check(mut answer: reqwest::Response, exchange: &RecordedApiCall, place:
     assert_eq!(cut, exchange.cut.is_true(), "{place}");
 }
 
-/// The failures the real program was recorded with, heard by our client.
+/// The failures the real program was recorded with, event by our client.
 #[tokio::test]
-async fn recorded_failures_are_heard_as_the_real_program_tells_them() {
-    let Some(shared) = kit::shared_dir() else { return };
+async fn recorded_failures_give_the_errors_of_the_real_program() {
+    let Some(shared) = quipu_testkit::shared_dir() else { return };
     let cases: [(&str, u32, &[&str]); 7] = [
         (
             "12_retry_429_529",
@@ -102,10 +101,10 @@ async fn recorded_failures_are_heard_as_the_real_program_tells_them() {
     ];
     for (folder, retries, expected) in cases {
         let text = fs::read_to_string(shared.join("recordings").join(folder).join("api.jsonl")).unwrap();
-        let stage = start_server_with(&text, |endpoint| endpoint.retry_policy.max_retries = retries).await;
+        let setup = start_server_with(&text, |endpoint| endpoint.retry_policy.max_retries = retries).await;
         let mut request = user_request("hi");
         request.tools = vec![quipu_message::api::Tool { name: "Read".to_owned(), ..Default::default() }];
-        assert_eq!(event_outline(&stage.client, &request).await, expected, "{folder}");
+        assert_eq!(event_outline(&setup.client, &request).await, expected, "{folder}");
     }
 }
 
@@ -118,32 +117,32 @@ async fn calls_with_tools_and_side_calls_are_kept_apart() {
     };
     let tools = r#","tools":[{"name":"Read"}]"#;
     let text = [call(tools, "one", "main 1"), call("", "title?", "side"), call(tools, "two", "main 2")].join("\n");
-    let stage = start_server(&text).await;
+    let setup = start_server(&text).await;
     let with_tools = |said: &str| {
         let tool = quipu_message::api::Tool { name: "Read".to_owned(), ..Default::default() };
         quipu_api::Request { tools: vec![tool], ..user_request(said) }
     };
     // The same words find their call whatever the order; other words get the next of their kind.
-    assert_eq!(event_outline(&stage.client, &user_request("a title, please")).await, ["done \"side\""]);
-    assert_eq!(event_outline(&stage.client, &with_tools("two")).await, ["done \"main 2\""]);
-    assert_eq!(event_outline(&stage.client, &with_tools("anything")).await, ["done \"main 1\""]);
-    let error = crate::error_of(&stage.client, &with_tools("more")).await;
+    assert_eq!(event_outline(&setup.client, &user_request("a title, please")).await, ["done \"side\""]);
+    assert_eq!(event_outline(&setup.client, &with_tools("two")).await, ["done \"main 2\""]);
+    assert_eq!(event_outline(&setup.client, &with_tools("anything")).await, ["done \"main 1\""]);
+    let error = crate::error_of(&setup.client, &with_tools("more")).await;
     assert!(error.to_string().starts_with("400 no rule of the script matches request 4"), "{error}");
 }
 
 #[tokio::test]
 async fn a_streamed_recording_answers_a_request_that_does_not_stream() {
-    let Some(shared) = kit::shared_dir() else { return };
+    let Some(shared) = quipu_testkit::shared_dir() else { return };
     let text = fs::read_to_string(shared.join("recordings/02_thinking_multiblock/api.jsonl")).unwrap();
     let exchange: RecordedApiCall = serde_json::from_str(text.lines().next().unwrap()).unwrap();
     let mut whole = Accumulator::default();
     for event in exchange.sse.get().unwrap() {
         whole.push(&event.read().unwrap()).unwrap();
     }
-    let answerer = MockServer::start(Script::parse(&text).unwrap()).await.unwrap();
+    let server = MockServer::start(Script::parse(&text).unwrap()).await.unwrap();
     let body = exchange.body.get().unwrap().text().replace(r#""stream":true"#, r#""stream":false"#);
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
-    let answer = http.post(format!("{}/v1/messages", answerer.url())).body(body).send().await.unwrap();
+    let answer = http.post(format!("{}/v1/messages", server.url())).body(body).send().await.unwrap();
     let message: Message = serde_json::from_str(&answer.text().await.unwrap()).unwrap();
     assert_eq!(message, whole.finish().unwrap());
 }

@@ -6,8 +6,8 @@ use quipu_message::{Block, Content, Json, Message, Role, ToolUse};
 
 use crate::{error_of, start_server, user_request};
 
-async fn answer(stage: &crate::TestSetup, request: &quipu_api::Request) -> String {
-    stage.client.call(request).response().await.unwrap().message.content.to_text()
+async fn answer(setup: &crate::TestSetup, request: &quipu_api::Request) -> String {
+    setup.client.call(request).response().await.unwrap().message.content.to_text()
 }
 
 fn after_tool(name: &str, result: &str) -> quipu_api::Request {
@@ -26,7 +26,7 @@ fn after_tool(name: &str, result: &str) -> quipu_api::Request {
 
 #[tokio::test]
 async fn the_first_rule_that_fits_answers() {
-    let stage = start_server(
+    let setup = start_server(
         "
 - {when: {says: apple}, reply: an apple}
 - {when: {matches: '^p.ar$'}, reply: a pear}
@@ -61,7 +61,7 @@ async fn the_first_rule_that_fits_answers() {
     change(&|_| {});
     let mut answers = Vec::new();
     for request in &requests {
-        answers.push(answer(&stage, request).await);
+        answers.push(answer(&setup, request).await);
     }
     let expected = [
         "an apple",
@@ -76,12 +76,12 @@ async fn the_first_rule_that_fits_answers() {
         "anything",
     ];
     assert_eq!(answers, expected);
-    assert_eq!(stage.answerer.requests()[0].matched_rule.as_deref(), Some("rule 1"));
+    assert_eq!(setup.server.requests()[0].matched_rule.as_deref(), Some("rule 1"));
 }
 
 #[tokio::test]
-async fn results_of_tools_are_matched_by_tool_and_by_words() {
-    let stage = start_server(
+async fn results_of_tools_are_matched_by_tool_and_by_text() {
+    let setup = start_server(
         "
 - {when: {result_of: Read, result_says: secret plan}, reply: found it}
 - {when: {result_of: Read}, reply: read something}
@@ -90,11 +90,11 @@ async fn results_of_tools_are_matched_by_tool_and_by_words() {
 ",
     )
     .await;
-    assert_eq!(answer(&stage, &after_tool("Read", "the secret plan")).await, "found it");
-    assert_eq!(answer(&stage, &after_tool("Read", "nothing")).await, "read something");
-    assert_eq!(answer(&stage, &after_tool("Bash", "nothing")).await, "some tool");
-    assert_eq!(answer(&stage, &user_request("begin")).await, "first step");
-    let error = error_of(&stage.client, &{
+    assert_eq!(answer(&setup, &after_tool("Read", "the secret plan")).await, "found it");
+    assert_eq!(answer(&setup, &after_tool("Read", "nothing")).await, "read something");
+    assert_eq!(answer(&setup, &after_tool("Bash", "nothing")).await, "some tool");
+    assert_eq!(answer(&setup, &user_request("begin")).await, "first step");
+    let error = error_of(&setup.client, &{
         let mut request = user_request("a");
         request.messages.push(Message::new(Role::Assistant, "b"));
         request.messages.push(Message::new(Role::User, "and then?"));
@@ -108,13 +108,13 @@ async fn results_of_tools_are_matched_by_tool_and_by_words() {
 
 #[tokio::test]
 async fn a_rule_with_times_is_used_up() {
-    let stage = start_server("- {times: 2, name: early, reply: early}\n- reply: late").await;
+    let setup = start_server("- {times: 2, name: early, reply: early}\n- reply: late").await;
     let mut answers = Vec::new();
     for _ in 0..3 {
-        answers.push(answer(&stage, &user_request("x")).await);
+        answers.push(answer(&setup, &user_request("x")).await);
     }
     assert_eq!(answers, ["early", "early", "late"]);
-    assert_eq!(stage.answerer.requests()[1].matched_rule.as_deref(), Some("early"));
+    assert_eq!(setup.server.requests()[1].matched_rule.as_deref(), Some("early"));
 }
 
 #[tokio::test]
@@ -122,8 +122,8 @@ async fn ids_are_unique_and_can_be_given() {
     let script = "- reply: [{tool: Read}, {tool: Read}, {tool: Write, id: toolu_mine}]";
     let (one, other) = (start_server(script).await, start_server(script).await);
     let mut ids = Vec::new();
-    for stage in [&one, &other, &one] {
-        let answer = stage.client.call(&user_request("x")).response().await.unwrap();
+    for setup in [&one, &other, &one] {
+        let answer = setup.client.call(&user_request("x")).response().await.unwrap();
         ids.push(answer.request_id.unwrap().to_string());
         ids.push(answer.message.id.text().unwrap().to_owned());
         let calls = answer.message.content.blocks().iter().filter_map(Block::tool_use);
@@ -139,25 +139,25 @@ async fn ids_are_unique_and_can_be_given() {
 
 #[tokio::test]
 async fn other_paths_and_broken_bodies_are_refused_clearly() {
-    let answerer = MockServer::start(Script::parse("- reply: hi").unwrap()).await.unwrap();
+    let server = MockServer::start(Script::parse("- reply: hi").unwrap()).await.unwrap();
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
-    let get = http.get(format!("{}/v1/models", answerer.url())).send().await.unwrap();
+    let get = http.get(format!("{}/v1/models", server.url())).send().await.unwrap();
     assert_eq!(get.status(), 404);
     assert!(get.text().await.unwrap().contains("the mock server has no GET /v1/models"));
-    let bad = http.post(format!("{}/v1/messages", answerer.url())).body("{\"model\":1}").send().await.unwrap();
+    let bad = http.post(format!("{}/v1/messages", server.url())).body("{\"model\":1}").send().await.unwrap();
     assert_eq!(bad.status(), 400);
     assert!(bad.text().await.unwrap().contains("request 2 is invalid: model"));
 }
 
 #[tokio::test]
-async fn the_one_who_started_it_is_told_of_each_request() {
+async fn the_observer_is_called_for_each_request() {
     let (sender, mut told) = tokio::sync::mpsc::unbounded_channel();
     let tell = move |seen: &quipu_api::mock::ReceivedRequest| {
         sender.send((seen.number, seen.status, seen.matched_rule.clone())).unwrap()
     };
     let script = Script::parse("- {when: {says: yes}, reply: ok}").unwrap();
-    let answerer = MockServer::listen(script, "127.0.0.1:0".parse().unwrap(), tell).await.unwrap();
-    let client = quipu_api::Client::new(quipu_api::Endpoint::new(&answerer.url()).unwrap()).unwrap();
+    let server = MockServer::listen(script, "127.0.0.1:0".parse().unwrap(), tell).await.unwrap();
+    let client = quipu_api::Client::new(quipu_api::Endpoint::new(&server.url()).unwrap()).unwrap();
     client.call(&user_request("yes")).response().await.unwrap();
     client.call(&user_request("no")).response().await.unwrap_err();
     assert_eq!(told.recv().await, Some((1, 200, Some("rule 1".to_owned()))));

@@ -31,14 +31,14 @@ async fn a_server_that_repeats_the_key_does_not_make_us_repeat_it() {
     for (script, credential) in
         scripts.iter().flat_map(|script| credentials.iter().map(move |as_whom| (script, as_whom)))
     {
-        let stage = start_server_with(script, |endpoint| {
+        let setup = start_server_with(script, |endpoint| {
             endpoint.credential = Some(credential.clone());
             endpoint.retry_policy.max_retries = 0;
         })
         .await;
-        let text = whole(&stage.client.call(&user_request("hi")).response().await.unwrap_err());
+        let text = whole(&setup.client.call(&user_request("hi")).response().await.unwrap_err());
         assert!(!text.contains(KEY) && text.contains("[secret]"), "{text}");
-        let shown = format!("{:?} {:?} {:?}", stage.client, stage.client.endpoint(), stage.answerer.requests());
+        let shown = format!("{:?} {:?} {:?}", setup.client, setup.client.endpoint(), setup.server.requests());
         assert!(!shown.replace(script, "").contains(KEY), "{shown}");
     }
 }
@@ -55,7 +55,7 @@ fn a_key_that_cannot_be_sent_is_not_shown_either() {
 }
 
 #[test]
-fn a_wrong_setting_is_told_without_its_secret() {
+fn a_wrong_setting_is_reported_without_its_secret() {
     let with = |name: &'static str, value: &'static str| {
         let error = Endpoint::from_env(|asked| (asked == name).then(|| value.to_owned())).unwrap_err();
         (error.code(), whole(&error))

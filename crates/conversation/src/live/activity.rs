@@ -108,7 +108,7 @@ fn is_instant_tool(tool: &str) -> bool {
     matches!(tool, "Read" | "Write" | "Edit" | "MultiEdit" | "NotebookEdit" | "Glob" | "LS" | "TodoWrite")
 }
 
-/// The activity after an entry; `None` if the entry does not tell.
+/// The activity after an entry; `None` if the entry does not change it.
 fn activity_from_entry(node: &Node) -> Option<Activity> {
     let state = |state| Some(Activity { state, is_certain: true, ..Activity::default() });
     match &node.entry {

@@ -108,7 +108,7 @@ fn state(lines: &[String], expect: (ActivityState, Option<&str>, bool)) {
 }
 
 #[test]
-fn the_lines_say_what_a_session_waits_for() {
+fn lines_of_waiting_sessions_name_the_reason() {
     let asks = call("t", "AskUserQuestion", r#"{"questions":[{"question":"Which one?"}]}"#);
     let plan = call("t", "ExitPlanMode", r##"{"plan":"# The plan\nfirst"}"##);
     let says = r#"{"type":"text","text":"done"}"#;

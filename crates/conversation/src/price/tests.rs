@@ -173,7 +173,7 @@ fn fast_mode_multiplies_tokens_but_not_searches() {
 }
 
 #[test]
-fn geo_multiplies_only_when_a_file_says_so() {
+fn geo_multiplies_only_if_the_price_file_sets_it() {
     let model = "claude-opus-4-6";
     let cost = |prices: &Prices, geo| {
         let request = BilledRequest { model, speed: Some("fast"), geo: Some(geo), ..input(M) };
@@ -188,7 +188,7 @@ fn geo_multiplies_only_when_a_file_says_so() {
 }
 
 #[test]
-fn web_searches_cost_a_cent_each_unless_a_file_says_otherwise() {
+fn web_searches_cost_a_cent_each_unless_the_price_file_sets_another() {
     let request = BilledRequest { model: "claude-opus-5", web_searches: 7, ..BilledRequest::default() };
     check("claude-opus-5", request, 0.07);
     let prices = Prices::with_overrides("web_search = 0.02", "prices.toml").unwrap();
@@ -310,7 +310,7 @@ fn a_wrong_file_is_refused_with_the_line_and_the_field() {
 }
 
 #[test]
-fn platform_affixes_leave_the_name_and_nothing_else_does() {
+fn only_affixes_of_platforms_are_removed_from_a_name() {
     for (model, base) in [
         ("claude-opus-5-5", "claude-opus-5-5"),
         ("claude-opus-4-5-20251101", "claude-opus-4-5"),

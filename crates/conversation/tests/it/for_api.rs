@@ -61,7 +61,7 @@ fn attachments_of_older_files_are_sent_from_what_they_hold() {
 }
 
 #[test]
-fn what_only_the_user_was_shown_or_an_agent_says_again_is_not_sent() {
+fn attachments_for_the_user_and_facts_of_the_session_are_not_sent() {
     for attachment in [
         json!({"type": "hook_system_message", "content": "hello", "hookName": "Stop", "hookEvent": "Stop"}),
         json!({"type": "hook_success", "stdout": "fine", "hookName": "PostToolUse:Bash", "hookEvent": "PostToolUse"}),
@@ -74,7 +74,7 @@ fn what_only_the_user_was_shown_or_an_agent_says_again_is_not_sent() {
 }
 
 #[test]
-fn what_a_hook_said_in_the_systems_voice_is_sent_again() {
+fn context_of_a_hook_with_role_system_is_sent_again() {
     let mut line = attached(
         "a",
         "p",
@@ -115,7 +115,7 @@ fn results_and_attachments_that_were_cleared_are_not_sent() {
 }
 
 #[test]
-fn confirmations_of_old_commands_are_not_the_models_words() {
+fn confirmations_of_old_commands_are_not_text_of_the_model() {
     let confirmation = "<local-command>\n<command-name>/compact</command-name>\n<local-command-stdout>Compacted.</local-command-stdout>\n</local-command>";
     let caveat = "<local-command-caveat>Caveat: not for the model</local-command-caveat>";
     let conversation = conversation_from(&[

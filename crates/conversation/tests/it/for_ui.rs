@@ -70,7 +70,7 @@ fn tools(conversation: &Conversation) -> Vec<(String, ToolStatus, String)> {
 }
 
 #[test]
-fn tools_of_the_server_are_paired_across_lines_and_say_how_they_ended() {
+fn tools_of_the_server_are_paired_across_lines_with_their_status() {
     let server = |id: &str, name: &str| json!({"type": "server_tool_use", "id": id, "name": name, "input": {}});
     let line = |uuid: &str, parent: &str, block: Value| assistant_entry(uuid, parent, "m", block);
     let conversation = conversation_from(&[
@@ -120,7 +120,7 @@ fn tools_of_the_server_are_paired_across_lines_and_say_how_they_ended() {
 }
 
 #[test]
-fn calls_and_results_are_shown_whoever_holds_them() {
+fn calls_and_results_are_shown_in_either_role() {
     let conversation = conversation_from(&[
         user_entry("p", None, json!("go")),
         assistant_entry("a", "p", "m1", tool_use("t1")),
@@ -209,7 +209,7 @@ fn problems_keep_hooks_with_their_call() {
 }
 
 #[test]
-fn a_subagents_tombstone_takes_back_what_it_said() {
+fn a_subagents_tombstone_withdraws_its_messages() {
     let side = |mut line: Value| {
         line["parent_tool_use_id"] = json!("t1");
         line.as_object_mut().unwrap().remove("parentUuid");

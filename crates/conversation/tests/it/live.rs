@@ -5,11 +5,10 @@ use std::fs;
 use std::path::Path;
 
 use quipu_conversation::{ItemKind, LiveConversation, ScreenItem};
-use quipu_testkit as kit;
 
 use crate::fold;
 
-/// What is compared of an item. Where a problem or a branch stands is a matter of the whole.
+/// The text of an item that is compared. The position of problems and branches depends on the whole conversation.
 fn words(item: &ScreenItem) -> Option<String> {
     match (&item.kind, &item.tool) {
         (_, Some(tool)) => Some(format!("{} {:?} {:?}", tool.id, tool.status, tool.result)),
@@ -50,10 +49,12 @@ fn follow(path: &Path) -> BTreeMap<String, usize> {
 
 #[test]
 fn following_line_by_line_misses_nothing_that_reading_at_once_shows() {
-    let Some(shared) = kit::shared_dir() else { return };
-    let mut files = kit::recorded_files(&shared);
-    files.extend(kit::corpus_files(&shared, &["session"]));
-    files.extend(kit::files_under(&kit::fixture("demo"), |path| path.extension().is_some_and(|ext| ext == "jsonl")));
+    let Some(shared) = quipu_testkit::shared_dir() else { return };
+    let mut files = quipu_testkit::recorded_files(&shared);
+    files.extend(quipu_testkit::corpus_files(&shared, &["session"]));
+    files.extend(quipu_testkit::files_under(&quipu_testkit::fixture("demo"), |path| {
+        path.extension().is_some_and(|ext| ext == "jsonl")
+    }));
     assert!(files.len() > 100, "{} files", files.len());
     let mut missing: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut twice: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();

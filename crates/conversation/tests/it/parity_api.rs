@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use quipu_conversation::{Conversation, RequestLog};
 use quipu_message::hash::message_hash;
 use quipu_message::{Block, Entry, Message, Role};
-use quipu_testkit as kit;
 use serde_json::Value;
 
 /// What is compared of a message: its role, the calls it makes, the results it
@@ -92,7 +91,7 @@ fn entries(path: &Path) -> Vec<(u64, Entry)> {
 }
 
 fn files_of(folder: &Path) -> Vec<PathBuf> {
-    kit::files_under(folder, |path| {
+    quipu_testkit::files_under(folder, |path| {
         let name = path.file_name().unwrap().to_string_lossy();
         (name.starts_with("transcript") || name.starts_with("agent-")) && name.ends_with(".jsonl")
     })
@@ -142,7 +141,7 @@ const SIDE_CALLS: [(&str, usize, &str); 11] = [
 
 #[test]
 fn for_api_gives_the_request_that_was_sent() {
-    let Some(shared) = kit::shared_dir() else { return };
+    let Some(shared) = quipu_testkit::shared_dir() else { return };
     let (mut compared, mut same) = (0, 0);
     let mut side: BTreeMap<String, usize> = BTreeMap::new();
     let mut differ: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -190,9 +189,9 @@ fn for_api_gives_the_request_that_was_sent() {
 
 #[test]
 fn every_message_that_a_file_names_is_stored_or_rebuilt() {
-    let Some(shared) = kit::shared_dir() else { return };
+    let Some(shared) = quipu_testkit::shared_dir() else { return };
     let (mut stored, mut rebuilt) = (0, 0);
-    for path in kit::recorded_files(&shared) {
+    for path in quipu_testkit::recorded_files(&shared) {
         let mut log = RequestLog::default();
         entries(&path).iter().for_each(|(line, entry)| log.push(*line, entry));
         let proof = log.verify();

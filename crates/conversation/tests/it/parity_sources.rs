@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use quipu_conversation::{ItemKind, ScreenItem};
-use quipu_testkit as kit;
 
 use crate::fold;
 
@@ -28,7 +27,7 @@ fn visible(items: &[ScreenItem]) -> Vec<String> {
 }
 
 fn transcripts(folder: &Path) -> Vec<PathBuf> {
-    kit::files_under(folder, |path| {
+    quipu_testkit::files_under(folder, |path| {
         path.parent() == Some(folder) && path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("transcript"))
     })
 }
@@ -42,10 +41,10 @@ const DIFFERENT: [(&str, &str); 3] = [
 
 #[test]
 fn stdout_and_file_of_one_run_show_the_same_conversation() {
-    let Some(shared) = kit::shared_dir() else { return };
+    let Some(shared) = quipu_testkit::shared_dir() else { return };
     let mut same = 0;
     let mut differ = BTreeMap::new();
-    for stdout in kit::files_under(&shared.join("recordings"), |p| p.ends_with("stdout.jsonl")) {
+    for stdout in quipu_testkit::files_under(&shared.join("recordings"), |p| p.ends_with("stdout.jsonl")) {
         let folder = stdout.parent().unwrap();
         let files = transcripts(folder);
         if files.is_empty() {
@@ -70,7 +69,7 @@ fn stdout_and_file_of_one_run_show_the_same_conversation() {
 
 #[test]
 fn our_own_run_shows_the_same_from_both_sources_down_to_the_ids() {
-    let story = kit::fixture("stream/same-as-file");
+    let story = quipu_testkit::fixture("stream/same-as-file");
     let look = |name: &str| -> Vec<_> {
         let items = fold(&[&story.join(name)]).for_ui();
         items

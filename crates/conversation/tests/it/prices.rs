@@ -6,15 +6,14 @@ use std::fs;
 use quipu_conversation::Tokens;
 use quipu_conversation::price::{BilledRequest, Prices};
 use quipu_message::Entry;
-use quipu_testkit as kit;
 
 #[test]
 fn our_table_gives_the_cost_of_every_recorded_result() {
-    let Some(shared) = kit::shared_dir() else { return };
+    let Some(shared) = quipu_testkit::shared_dir() else { return };
     let prices = Prices::bundled();
     let mut compared = 0;
     let mut unpriced = BTreeSet::new();
-    for path in kit::files_under(&shared.join("recordings"), |p| p.ends_with("stdout.jsonl")) {
+    for path in quipu_testkit::files_under(&shared.join("recordings"), |p| p.ends_with("stdout.jsonl")) {
         for line in fs::read_to_string(&path).unwrap().lines() {
             let Ok(Entry::Result(result)) = Entry::read(line) else { continue };
             for (model, used) in result.model_usage.get().into_iter().flatten() {

@@ -41,7 +41,7 @@ pub(crate) fn screen_texts(conversation: &Conversation) -> Vec<String> {
 }
 
 #[test]
-fn progress_about_progress_without_end_is_read_as_far_as_anyone_looks() {
+fn nested_progress_is_read_to_a_limited_depth() {
     let open = r#"{"type":"progress","parentToolUseID":"t","data":{"type":"agent_progress","message":"#;
     let text = open.repeat(2000) + &user_entry("u", None, json!("hi")).to_string() + &"}}".repeat(2000);
     let mut conversation = conversation_from(&[user_entry("p", None, json!("go"))]);
@@ -112,7 +112,7 @@ fn a_tombstone_withdraws_what_was_shown() {
 }
 
 #[test]
-fn after_a_compaction_the_kept_lines_hang_after_the_summary() {
+fn after_a_compaction_the_kept_lines_follow_the_summary() {
     let mut summary = user_entry("s", Some("b"), json!("In short."));
     summary["isCompactSummary"] = true.into();
     let conversation = conversation_from(&[
@@ -185,7 +185,7 @@ fn once_a_message_is_split_all_later_ids_are_derived() {
 }
 
 #[test]
-fn hooks_stand_with_their_call() {
+fn hooks_are_shown_with_their_call() {
     let hook = |uuid: &str, parent: &str, event: &str| {
         json!({"type": "progress", "uuid": uuid, "parentUuid": parent, "toolUseID": "t1",
         "data": {"type": "hook_progress", "hookEvent": event, "hookName": format!("{event}:Bash")}})
@@ -202,19 +202,19 @@ fn hooks_stand_with_their_call() {
 }
 
 #[test]
-fn what_a_subagent_says_stands_under_its_call() {
+fn messages_of_a_subagent_are_under_its_call() {
     let mut inner = assistant_entry("s2", "s1", "m9", text_block("found it"));
     inner["isSidechain"] = true.into();
     inner["agentId"] = "a1".into();
-    let mut asked = user_entry("s1", None, json!("look"));
-    asked["isSidechain"] = true.into();
-    asked["agentId"] = "a1".into();
+    let mut prompt = user_entry("s1", None, json!("look"));
+    prompt["isSidechain"] = true.into();
+    prompt["agentId"] = "a1".into();
     let mut answer = user_entry("r", Some("a"), tool_result("t1"));
     answer["toolUseResult"] = json!({"agentId": "a1"});
     let conversation = conversation_from(&[
         user_entry("p", None, json!("go")),
         assistant_entry("a", "p", "m", tool_use("t1")),
-        asked,
+        prompt,
         inner,
         answer,
     ]);
@@ -274,7 +274,7 @@ fn what_the_stream_is_writing_is_shown_until_it_comes_whole() {
 }
 
 #[test]
-fn synthetic_texts_and_local_commands_are_not_the_persons_turns() {
+fn synthetic_texts_and_local_commands_are_no_turns() {
     let conversation = conversation_from(&[
         user_entry("p", None, json!("do it")),
         assistant_entry("a", "p", "m", text_block("done")),

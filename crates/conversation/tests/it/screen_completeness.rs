@@ -6,7 +6,6 @@ use std::path::Path;
 
 use quipu_conversation::{Conversation, ItemKind, ScreenItem, UiOptions};
 use quipu_message::{Content, Entry, Message};
-use quipu_testkit as kit;
 
 /// How many texts each line must show: by line, for lines of `user` and `assistant`.
 fn written(lines: &[(u64, Entry)]) -> BTreeMap<u64, usize> {
@@ -27,8 +26,8 @@ fn written(lines: &[(u64, Entry)]) -> BTreeMap<u64, usize> {
             Content::Text(text) => vec![text.as_str()],
             content => content.blocks().iter().filter_map(|block| block.text()).collect(),
         };
-        let said = blocks.iter().filter(|text| !text.trim().is_empty()).count();
-        let said = if is_summary { said.min(1) } else { said };
+        let count = blocks.iter().filter(|text| !text.trim().is_empty()).count();
+        let count = if is_summary { count.min(1) } else { count };
         if let Some(uuid) = entry.envelope().and_then(|e| e.uuid.text()) {
             // The same line again is in the first one's place.
             let content = serde_json::to_string(&message.content.clone().into_blocks()).unwrap();
@@ -38,8 +37,8 @@ fn written(lines: &[(u64, Entry)]) -> BTreeMap<u64, usize> {
                 texts.remove(&earlier);
             }
         }
-        if said > 0 {
-            texts.insert(*line, said);
+        if count > 0 {
+            texts.insert(*line, count);
         }
     }
     for (line, _) in withdrawn.iter().filter_map(|uuid| by_uuid.get(uuid)) {
@@ -94,9 +93,10 @@ fn look(path: &Path) -> (usize, usize, usize) {
 
 #[test]
 fn each_text_of_every_real_file_is_one_item_or_announced() {
-    let Some(shared) = kit::shared_dir() else { return };
-    let mut files = kit::files_under(&shared.join("corpus/data"), |p| p.extension().is_some_and(|e| e == "jsonl"));
-    files.extend(kit::files_under(&shared.join("recordings"), |p| {
+    let Some(shared) = quipu_testkit::shared_dir() else { return };
+    let mut files =
+        quipu_testkit::files_under(&shared.join("corpus/data"), |p| p.extension().is_some_and(|e| e == "jsonl"));
+    files.extend(quipu_testkit::files_under(&shared.join("recordings"), |p| {
         let name = p.file_name().unwrap().to_string_lossy();
         name.ends_with(".jsonl") && !name.starts_with("api") && !name.starts_with("stdin")
     }));
@@ -110,7 +110,8 @@ fn each_text_of_every_real_file_is_one_item_or_announced() {
 
 #[test]
 fn each_text_of_our_own_files_is_one_item_or_announced() {
-    for path in kit::files_under(&kit::fixture(""), |p| p.extension().is_some_and(|e| e == "jsonl")) {
+    for path in quipu_testkit::files_under(&quipu_testkit::fixture(""), |p| p.extension().is_some_and(|e| e == "jsonl"))
+    {
         look(&path);
     }
 }

@@ -28,7 +28,7 @@ fn an_old_compaction_is_a_new_root_and_what_came_before_stays() {
 }
 
 #[test]
-fn an_answer_without_a_parent_goes_on_and_begins_no_context() {
+fn an_answer_without_a_parent_continues_the_context() {
     let mut late = assistant_entry("a3", "", "m2", text_block("second"));
     late["parentUuid"] = Value::Null;
     let conversation = conversation_from(&[

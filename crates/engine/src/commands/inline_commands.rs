@@ -82,7 +82,7 @@ mod tests {
     use super::split_parts;
 
     #[test]
-    fn a_command_stands_in_backticks_after_an_exclamation_mark() {
+    fn a_command_is_in_backticks_after_an_exclamation_mark() {
         assert_eq!(
             split_parts("Now: !`git status` and\n!`ls`"),
             [Text("Now: "), Command("git status"), Text(" and\n"), Command("ls")]

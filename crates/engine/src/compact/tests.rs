@@ -47,18 +47,18 @@ fn a_call_stays_with_its_result() {
 }
 
 #[test]
-fn the_summary_is_what_stands_in_its_tags() {
+fn the_summary_is_the_text_in_its_tags() {
     assert_eq!(text_between_tags("<analysis>a</analysis><summary> b </summary>", "<summary>", "</summary>"), "b");
     assert_eq!(text_between_tags("just words", "<summary>", "</summary>"), "just words");
 }
 
 #[test]
 fn what_is_too_long_to_sum_up_loses_its_older_half_but_not_the_request() {
-    let said = |role: Role, text: &str| Message::new(role, vec![Block::new_text(text)]);
+    let message = |role: Role, text: &str| Message::new(role, vec![Block::new_text(text)]);
     let mut messages: Vec<Message> = ["a", "b", "c", "d", "e"]
         .iter()
         .enumerate()
-        .map(|(at, text)| said(if at % 2 == 0 { Role::User } else { Role::Assistant }, text))
+        .map(|(at, text)| message(if at % 2 == 0 { Role::User } else { Role::Assistant }, text))
         .collect();
     assert!(drop_older_half(&mut messages));
     assert_eq!(messages.len(), 1);

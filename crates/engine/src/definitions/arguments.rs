@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_hold_words_together() {
+    fn quotes_group_words() {
         for (typed, split) in [
             ("a  b", &["a", "b"][..]),
             ("'a b' c\\ d", &["a b", "c d"]),

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_files_head_says_what_it_is() {
+fn a_files_first_bytes_give_its_type() {
     let (front, body) =
         parse_front_matter("---\nname: rev\ndescription: Reviews\ntools: Read, Grep\n---\n\nYou review.\n");
     let front = front.unwrap();
@@ -23,7 +23,7 @@ fn a_host_may_add_subagents() {
 }
 
 #[test]
-fn files_that_cannot_be_used_are_told_of() {
+fn files_that_cannot_be_used_are_reported() {
     let temp = tempfile::tempdir().unwrap();
     let config = temp.path();
     let write = |name: &str, bytes: &[u8]| {

@@ -101,16 +101,16 @@ impl HookOutcome {
         let failed = self.runs.iter().filter(|ran| ran.has_failed());
         failed.map(|ran| {
             let why = ran.failure.as_deref().unwrap_or_default();
-            let said = Some(ran.stderr.trim_end()).filter(|said| !said.is_empty());
-            let said = said.map(|said| format!(": {said}")).unwrap_or_default();
-            format!("{} hook [{}] failed, {why}{said}", self.name, ran.command)
+            let stderr = Some(ran.stderr.trim_end()).filter(|stderr| !stderr.is_empty());
+            let stderr = stderr.map(|stderr| format!(": {stderr}")).unwrap_or_default();
+            format!("{} hook [{}] failed, {why}{stderr}", self.name, ran.command)
         })
     }
 
     pub(super) fn add_run(&mut self, ran: HookRun) {
-        let said = &ran.output.common;
+        let output = &ran.output.common;
         let specific = ran.output.specific.get();
-        let reason = said.reason.text().unwrap_or_default().to_owned();
+        let reason = output.reason.text().unwrap_or_default().to_owned();
         let after = self.event.starts_with("PostTool");
         if ran.blocked {
             let shown = format!("[{}]: {}", ran.command, ran.stderr);
@@ -118,13 +118,13 @@ impl HookOutcome {
                 self.attach_blocked(&shown, &ran.command);
             }
             self.add_block(shown);
-        } else if said.decision.text() == Some("block") {
+        } else if output.decision.text() == Some("block") {
             self.attach_blocked(&reason, &ran.command);
             self.add_block(reason.clone());
-        } else if said.decision.text() == Some("approve") {
+        } else if output.decision.text() == Some("approve") {
             self.allow = true;
         }
-        if let Some(message) = said.system_message.text().map(str::to_owned) {
+        if let Some(message) = output.system_message.text().map(str::to_owned) {
             self.attach_message(&message);
             self.user_messages.push(message);
         }
@@ -149,8 +149,8 @@ impl HookOutcome {
                 self.attach_context(context);
             }
         }
-        if said.should_continue == Maybe::Value(false) {
-            self.stop_reason = Some(said.stop_reason.text().unwrap_or_default().to_owned());
+        if output.should_continue == Maybe::Value(false) {
+            self.stop_reason = Some(output.stop_reason.text().unwrap_or_default().to_owned());
         }
         let speaks = matches!(self.event.as_str(), "UserPromptSubmit" | "SessionStart");
         if ran.is_command && speaks && ran.exit_code == Some(0) && specific.is_none() && !ran.stdout.trim().is_empty() {
@@ -168,8 +168,8 @@ impl HookOutcome {
     }
 
     fn attach_context(&mut self, context: String) {
-        let told = format!("{} hook adds: {context}", self.name);
-        self.attach(Some(told), |hook_name, tool_use_id, hook_event| {
+        let text = format!("{} hook adds: {context}", self.name);
+        self.attach(Some(text), |hook_name, tool_use_id, hook_event| {
             let content = Maybe::Value(Json::from_serialize(&[context]));
             let line = HookContext { content, hook_name, tool_use_id, hook_event, ..HookContext::default() };
             Attachment::HookContext(Box::new(line))
@@ -186,8 +186,8 @@ impl HookOutcome {
 
     /// Handles a block of an event that has already happened: the model gets the reason.
     fn attach_blocked(&mut self, reason: &str, command: &str) {
-        let told = self.event.starts_with("PostTool").then(|| format!("{} hook objects: {reason}", self.name));
-        self.attach(told, |hook_name, tool_use_id, hook_event| {
+        let text = self.event.starts_with("PostTool").then(|| format!("{} hook objects: {reason}", self.name));
+        self.attach(text, |hook_name, tool_use_id, hook_event| {
             let blocking_error = Maybe::Value(Json::from_serialize(&BlockingError { blocking_error: reason, command }));
             let line = HookBlocked { blocking_error, hook_name, tool_use_id, hook_event, ..HookBlocked::default() };
             Attachment::HookBlocked(Box::new(line))
@@ -195,8 +195,8 @@ impl HookOutcome {
     }
 
     fn attach_success(&mut self, ran: &HookRun) {
-        let told = format!("{} hook says: {}", self.name, ran.stdout.trim_end());
-        self.attach(Some(told), |hook_name, tool_use_id, hook_event| {
+        let text = format!("{} hook says: {}", self.name, ran.stdout.trim_end());
+        self.attach(Some(text), |hook_name, tool_use_id, hook_event| {
             let line = HookSucceeded {
                 hook_name,
                 tool_use_id,

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_say_which_files_a_rule_is_for() {
+    fn patterns_select_the_files_of_a_rule() {
         check("paths: src/**/*.{ts,tsx}, *.md", &["src/a.ts", "src/x/b.tsx", "README.md"], &["a.ts", "docs/x.md"]);
         check(
             "paths:\n  - \"src/api/**\"\n  - lib/*.rs",

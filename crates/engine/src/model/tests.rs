@@ -42,7 +42,7 @@ fn only_opusplan_has_another_model_for_planning() {
 }
 
 #[test]
-fn the_version_in_a_name_says_what_a_model_takes() {
+fn the_version_in_a_name_decides_the_parameters() {
     use ThinkingSupport::{Adaptive, Budget};
     for (model, context_window, max_output_tokens, thinking) in [
         ("claude-opus-5-5", 1_000_000, 128_000, Adaptive),
@@ -76,7 +76,7 @@ fn the_suffix_for_a_long_context_is_not_sent() {
 }
 
 #[test]
-fn hosts_are_told_which_models_take_an_effort() {
+fn hosts_get_the_models_that_support_effort() {
     let list =
         ModelAliases::from_env(|name| (name == "ANTHROPIC_DEFAULT_SONNET_MODEL").then(|| "claude-sonnet-4-5".into()))
             .list_models();

@@ -6,7 +6,7 @@ fn env(set: &[(&str, &'static str)]) -> Result<RequestEnv, EngineError> {
 }
 
 #[test]
-fn newer_models_think_as_far_as_they_like_whatever_the_variable_says() {
+fn newer_models_use_adaptive_thinking_whatever_the_variable() {
     for tokens in ["0", "8000"] {
         let env = env(&[("MAX_THINKING_TOKENS", tokens)]).unwrap();
         assert_eq!(env.thinking("claude-opus-5-5", None), Some(ThinkingMode::Adaptive));
@@ -28,7 +28,7 @@ fn models_that_take_a_budget_get_the_variable_the_flag_or_all_there_is() {
 }
 
 #[test]
-fn models_that_do_not_think_are_not_told_to() {
+fn models_without_thinking_get_no_thinking_parameter() {
     assert_eq!(RequestEnv::default().thinking("someone-elses-model", Some(2000)), None);
     assert_eq!(RequestEnv::default().effort("claude-sonnet-4-5", Some("high".to_owned())), None);
 }

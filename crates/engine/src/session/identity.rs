@@ -40,7 +40,7 @@ impl Identity {
         self.state.lock().title = Some(title.to_owned());
     }
 
-    /// The session goes on under another id, in a transcript of its own. It keeps its title.
+    /// Continues the session with another id, in its own transcript. It keeps its title.
     pub(crate) fn replace_id(&self, id: SessionId) {
         let mut state = self.state.lock();
         state.id = id;

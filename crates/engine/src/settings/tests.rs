@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn later_files_win_and_a_broken_one_is_told_of() {
+fn later_files_take_precedence_and_a_broken_one_is_reported() {
     let home = tempfile::tempdir().unwrap();
     let project = home.path().join("project");
     fs::create_dir_all(project.join(".claude")).unwrap();
@@ -36,15 +36,16 @@ fn a_flag_that_is_no_settings_is_an_error() {
 }
 
 #[test]
-fn a_mistake_is_told_with_its_place() {
+fn an_error_is_reported_with_its_position() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("settings.json");
     let check = |text: &str, expect: &[&str]| {
         fs::write(&path, text).unwrap();
         let settings = Settings::load(home.path(), Path::new("/nonexistent"), &[SettingSource::User], None).unwrap();
         let place = format!("{}: ", path.display());
-        let told: Vec<&str> = settings.problems.iter().map(|told| told.strip_prefix(&place).unwrap()).collect();
-        assert_eq!(told, expect);
+        let problems: Vec<&str> =
+            settings.problems.iter().map(|problems| problems.strip_prefix(&place).unwrap()).collect();
+        assert_eq!(problems, expect);
         settings
     };
     check(
@@ -77,7 +78,7 @@ fn refusals_that_cannot_be_read_are_an_error() {
 }
 
 #[test]
-fn a_file_that_is_the_persons_and_the_projects_counts_once() {
+fn a_file_of_both_user_and_project_counts_once() {
     let home = tempfile::tempdir().unwrap();
     let config = home.path().join(".claude");
     fs::create_dir_all(&config).unwrap();

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_fresh_for_a_quarter_of_an_hour() {
+    fn a_page_is_cached_for_a_quarter_of_an_hour() {
         let (pages, read) = (PageCache::default(), Instant::now());
         let url = Url::parse("https://example.com/").unwrap();
         let page = FetchedPage { status: reqwest::StatusCode::OK, bytes: 2, text: "hi".to_owned() };

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_told_once_with_the_lines_around_it() {
+    fn a_change_is_announced_once_with_the_lines_around_it() {
         let temp = tempfile::tempdir().unwrap();
         let file = temp.path().canonicalize().unwrap().join("a.txt");
         let lines: Vec<String> = (1..=40).map(|n| format!("line {n}")).collect();
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_binary_and_deleted_files_are_not_told() {
+    fn hidden_binary_and_deleted_files_are_not_announced() {
         let temp = tempfile::tempdir().unwrap();
         let root = temp.path().canonicalize().unwrap();
         let seen = SeenFiles::default();

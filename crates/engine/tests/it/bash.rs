@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use crate::{TestWorkspace, error_text, output_text, success_text};
 
-/// A bench whose commands find the usual programs.
+/// A workspace whose commands find the usual programs.
 fn bash_workspace() -> TestWorkspace {
     TestWorkspace::with_options(WorkspaceOptions { env: env(&[]), ..WorkspaceOptions::default() })
 }
@@ -26,65 +26,68 @@ fn bash_input(command: &str) -> Value {
 
 #[tokio::test]
 async fn output_and_errors_come_in_order() {
-    let bench = bash_workspace();
-    let output = bench.run_tool("Bash", bash_input("echo one; echo two >&2; echo three")).await;
+    let workspace = bash_workspace();
+    let output = workspace.run_tool("Bash", bash_input("echo one; echo two >&2; echo three")).await;
     let raw = json!({"stdout": "one\ntwo\nthree", "stderr": "", "interrupted": false, "isImage": false, "noOutputExpected": false});
     assert_eq!(output.raw.as_ref().unwrap().to_string(), raw.to_string());
     assert_eq!(success_text(output), "one\ntwo\nthree");
 }
 
 #[tokio::test]
-async fn a_failure_says_its_exit_code() {
-    let bench = bash_workspace();
-    let output = bench.run_tool("Bash", bash_input("echo out; echo err >&2; exit 3")).await;
+async fn a_failure_shows_its_exit_code() {
+    let workspace = bash_workspace();
+    let output = workspace.run_tool("Bash", bash_input("echo out; echo err >&2; exit 3")).await;
     assert_eq!(output.raw, Some(json!("Error: Exit code 3\nout\nerr")));
     assert_eq!(error_text(output), "Exit code 3\nout\nerr");
-    assert_eq!(error_text(bench.run_tool("Bash", bash_input("exit 4")).await), "Exit code 4");
-    assert_eq!(error_text(bench.run_tool("Bash", bash_input("kill -9 $$")).await), "Exit code 137");
-    assert!(error_text(bench.run_tool("Bash", bash_input("echo 'unclosed")).await).starts_with("Exit code 2\n"));
+    assert_eq!(error_text(workspace.run_tool("Bash", bash_input("exit 4")).await), "Exit code 4");
+    assert_eq!(error_text(workspace.run_tool("Bash", bash_input("kill -9 $$")).await), "Exit code 137");
+    assert!(error_text(workspace.run_tool("Bash", bash_input("echo 'unclosed")).await).starts_with("Exit code 2\n"));
     assert!(
-        error_text(bench.run_tool("Bash", bash_input("no-such-program-here")).await).starts_with("Exit code 127\n")
+        error_text(workspace.run_tool("Bash", bash_input("no-such-program-here")).await).starts_with("Exit code 127\n")
     );
 }
 
 #[tokio::test]
 async fn some_exit_codes_are_answers() {
-    let bench = bash_workspace();
-    bench.write("a", "x\n");
-    let output = bench.run_tool("Bash", bash_input("cat a | grep y")).await;
+    let workspace = bash_workspace();
+    workspace.write("a", "x\n");
+    let output = workspace.run_tool("Bash", bash_input("cat a | grep y")).await;
     assert_eq!(output.raw.as_ref().unwrap()["returnCodeInterpretation"], "No matches found");
     assert_eq!(success_text(output), "No matches found");
-    assert_eq!(success_text(bench.run_tool("Bash", bash_input("test -f b")).await), "Condition is false");
-    assert!(error_text(bench.run_tool("Bash", bash_input("grep y b")).await).starts_with("Exit code 2\n"));
+    assert_eq!(success_text(workspace.run_tool("Bash", bash_input("test -f b")).await), "Condition is false");
+    assert!(error_text(workspace.run_tool("Bash", bash_input("grep y b")).await).starts_with("Exit code 2\n"));
 }
 
 #[tokio::test]
-async fn silence_is_said() {
-    let bench = bash_workspace();
-    let output = bench.run_tool("Bash", bash_input("touch aa")).await;
+async fn a_command_without_output_is_reported() {
+    let workspace = bash_workspace();
+    let output = workspace.run_tool("Bash", bash_input("touch aa")).await;
     let raw = json!({"stdout": "", "stderr": "", "interrupted": false, "isImage": false, "noOutputExpected": true});
     assert_eq!(output.raw, Some(raw));
     assert_eq!(success_text(output), "(Bash completed with no output)");
-    assert!(bench.path("aa").exists());
+    assert!(workspace.path("aa").exists());
 }
 
 #[tokio::test]
 async fn the_folder_is_kept_and_nothing_else() {
-    let bench = bash_workspace();
-    bench.write("in/x", "");
-    success_text(bench.run_tool("Bash", bash_input("cd in; X=1; export Y=2")).await);
+    let workspace = bash_workspace();
+    workspace.write("in/x", "");
+    success_text(workspace.run_tool("Bash", bash_input("cd in; X=1; export Y=2")).await);
     assert_eq!(
-        success_text(bench.run_tool("Bash", bash_input("pwd; echo \"[$X$Y]\"")).await),
-        format!("{}\n[]", bench.path_text("in"))
+        success_text(workspace.run_tool("Bash", bash_input("pwd; echo \"[$X$Y]\"")).await),
+        format!("{}\n[]", workspace.path_text("in"))
     );
-    success_text(bench.run_tool("Read", json!({"file_path": "x"})).await);
-    error_text(bench.run_tool("Bash", bash_input("cd ..; exit 3")).await);
-    assert_eq!(bench.workspace.cwd(), bench.workspace.root());
-    let gone = success_text(bench.run_tool("Bash", bash_input("cd / && pwd")).await);
-    assert_eq!(gone, format!("/\nShell cwd was reset to {}", bench.workspace.root().display()));
-    assert_eq!(bench.workspace.cwd(), bench.workspace.root());
-    success_text(bench.run_tool("Bash", bash_input("cd in; rm -r ../in")).await);
-    assert_eq!(success_text(bench.run_tool("Bash", bash_input("pwd")).await), bench.workspace.root().to_str().unwrap());
+    success_text(workspace.run_tool("Read", json!({"file_path": "x"})).await);
+    error_text(workspace.run_tool("Bash", bash_input("cd ..; exit 3")).await);
+    assert_eq!(workspace.inner.cwd(), workspace.inner.root());
+    let gone = success_text(workspace.run_tool("Bash", bash_input("cd / && pwd")).await);
+    assert_eq!(gone, format!("/\nShell cwd was reset to {}", workspace.inner.root().display()));
+    assert_eq!(workspace.inner.cwd(), workspace.inner.root());
+    success_text(workspace.run_tool("Bash", bash_input("cd in; rm -r ../in")).await);
+    assert_eq!(
+        success_text(workspace.run_tool("Bash", bash_input("pwd")).await),
+        workspace.inner.root().to_str().unwrap()
+    );
 }
 
 #[tokio::test]
@@ -96,18 +99,18 @@ async fn secrets_of_ours_and_input_are_kept_from_commands() {
         ("MINE", "yes"),
         ("CDPATH", "/"),
     ];
-    let bench = TestWorkspace::with_options(WorkspaceOptions { env: env(&more), ..WorkspaceOptions::default() });
+    let workspace = TestWorkspace::with_options(WorkspaceOptions { env: env(&more), ..WorkspaceOptions::default() });
     assert_eq!(
-        success_text(bench.run_tool("Bash", bash_input("env | grep -E 'ANTHROPIC|OAUTH|CDPATH|MINE'")).await),
+        success_text(workspace.run_tool("Bash", bash_input("env | grep -E 'ANTHROPIC|OAUTH|CDPATH|MINE'")).await),
         "MINE=yes"
     );
-    assert_eq!(success_text(bench.run_tool("Bash", bash_input("cat; echo end")).await), "end");
+    assert_eq!(success_text(workspace.run_tool("Bash", bash_input("cat; echo end")).await), "end");
 }
 
 #[tokio::test]
 async fn long_output_is_saved_and_shown_in_part() {
-    let bench = bash_workspace();
-    let output = bench.run_tool("Bash", bash_input("seq 1 20000")).await;
+    let workspace = bash_workspace();
+    let output = workspace.run_tool("Bash", bash_input("seq 1 20000")).await;
     let raw = output.raw.clone().unwrap();
     let words = success_text(output);
     assert!(words.starts_with("<persisted-output>\nOutput too large (106.3KB). Full output saved to: "), "{words}");
@@ -115,17 +118,17 @@ async fn long_output_is_saved_and_shown_in_part() {
     let saved = std::fs::read_to_string(raw["persistedOutputPath"].as_str().unwrap()).unwrap();
     assert_eq!(saved.lines().count(), 20000);
     assert_eq!(raw["persistedOutputSize"].as_u64(), Some(saved.len() as u64));
-    let longer = bench.run_tool("Bash", bash_input("seq 1 200000")).await.raw.unwrap();
+    let longer = workspace.run_tool("Bash", bash_input("seq 1 200000")).await.raw.unwrap();
     let saved = std::fs::read_to_string(longer["persistedOutputPath"].as_str().unwrap()).unwrap();
     assert_eq!(saved.lines().count(), 200_000);
-    let failed = error_text(bench.run_tool("Bash", bash_input("seq 1 200000; exit 1")).await);
+    let failed = error_text(workspace.run_tool("Bash", bash_input("seq 1 200000; exit 1")).await);
     assert!(
         failed.starts_with("Exit code 1\n1\n2\n") && failed.ends_with("\n200000") && failed.chars().count() < 31_000
     );
     assert!(failed.contains("characters left out"));
     let read = json!({"file_path": longer["persistedOutputPath"]});
-    let verdict = bench.evaluate(quipu_engine::testing::permission::PermissionMode::Default, &[], "Read", &read);
-    assert_eq!(crate::decision_word(&verdict), "allow");
+    let decision = workspace.evaluate(quipu_engine::testing::permission::PermissionMode::Default, &[], "Read", &read);
+    assert_eq!(crate::decision_word(&decision), "allow");
 }
 
 /// Whether a process is there and has not ended.
@@ -137,95 +140,95 @@ fn is_process_alive(pid: &str) -> bool {
 
 #[tokio::test]
 async fn a_late_command_ends_with_its_children() {
-    let bench = bash_workspace();
+    let workspace = bash_workspace();
     let command = "sleep 300 & echo $! > child; echo started; wait";
-    let output = bench.run_tool("Bash", json!({"command": command, "timeout": 300})).await;
+    let output = workspace.run_tool("Bash", json!({"command": command, "timeout": 300})).await;
     assert_eq!(error_text(output), "Exit code 143\nCommand timed out after 300ms\nstarted");
-    assert!(!is_process_alive(&bench.read_text("child")));
+    assert!(!is_process_alive(&workspace.read_text("child")));
     let stubborn = "trap '' TERM; (trap '' TERM; sleep 300) & echo $! > child; echo started; wait; wait";
-    error_text(bench.run_tool("Bash", json!({"command": stubborn, "timeout": 300})).await);
-    assert!(!is_process_alive(&bench.read_text("child")));
+    error_text(workspace.run_tool("Bash", json!({"command": stubborn, "timeout": 300})).await);
+    assert!(!is_process_alive(&workspace.read_text("child")));
 }
 
 #[tokio::test]
 async fn a_stopped_command_ends_with_its_children() {
-    let bench = bash_workspace();
+    let workspace = bash_workspace();
     let call = CallContext::new("toolu_1");
     let cancel = call.cancel.clone();
     let command = bash_input("sleep 300 & echo $! > child; mkfifo ready; echo > ready; wait");
     let watch = async {
-        // The command says by itself when it is time.
-        while !bench.path("ready").exists() {
+        // The command itself signals when it is ready.
+        while !workspace.path("ready").exists() {
             tokio::task::yield_now().await;
         }
-        tokio::fs::read(bench.path("ready")).await.unwrap();
+        tokio::fs::read(workspace.path("ready")).await.unwrap();
         cancel.cancel();
     };
-    let (output, ()) = tokio::join!(bench.run_tool_with("Bash", command, &call), watch);
+    let (output, ()) = tokio::join!(workspace.run_tool_with("Bash", command, &call), watch);
     assert_eq!(output.raw.as_ref().unwrap()["interrupted"], true);
     error_text(output);
-    assert!(!is_process_alive(&bench.read_text("child")));
+    assert!(!is_process_alive(&workspace.read_text("child")));
 }
 
 #[tokio::test]
 async fn a_child_left_behind_does_not_hold_the_answer() {
-    let bench = bash_workspace();
+    let workspace = bash_workspace();
     assert_eq!(
-        success_text(bench.run_tool("Bash", bash_input("sleep 300 & echo $! > child; echo done")).await),
+        success_text(workspace.run_tool("Bash", bash_input("sleep 300 & echo $! > child; echo done")).await),
         "done"
     );
-    let pid = bench.read_text("child");
+    let pid = workspace.read_text("child");
     assert!(is_process_alive(&pid));
     Command::new("kill").arg(pid.trim()).status().unwrap();
 }
 
 #[tokio::test]
-async fn whoever_listens_hears_how_it_goes_on() {
-    let bench = bash_workspace();
-    let (progress, mut heard) = mpsc::unbounded_channel();
+async fn the_progress_of_a_command_is_sent() {
+    let workspace = bash_workspace();
+    let (progress, mut updates) = mpsc::unbounded_channel();
     let call = CallContext { progress: Some(progress), ..CallContext::new("toolu_7") };
     let command = bash_input("echo first; mkfifo hold; cat hold");
     let listen = async {
-        let told = heard.recv().await.unwrap();
+        let update = updates.recv().await.unwrap();
         tokio::task::spawn_blocking({
-            let hold = bench.path("hold");
+            let hold = workspace.path("hold");
             move || std::fs::write(hold, "second\n").unwrap()
         })
         .await
         .unwrap();
-        told
+        update
     };
-    let (output, told) = tokio::join!(bench.run_tool_with("Bash", command, &call), listen);
-    assert_eq!(told.tool_use_id.as_str(), "toolu_7");
+    let (output, update) = tokio::join!(workspace.run_tool_with("Bash", command, &call), listen);
+    assert_eq!(update.tool_use_id.as_str(), "toolu_7");
     assert!(success_text(output).contains("second"));
 }
 
 #[tokio::test]
 async fn a_task_runs_in_the_background() {
-    let bench = bash_workspace();
+    let workspace = bash_workspace();
     let command = "mkfifo hold; echo one; cat hold; exit 5";
     let output =
-        bench.run_tool("Bash", json!({"command": command, "run_in_background": true, "description": "wait"})).await;
+        workspace.run_tool("Bash", json!({"command": command, "run_in_background": true, "description": "wait"})).await;
     let id = output.raw.as_ref().unwrap()["backgroundTaskId"].as_str().unwrap().to_owned();
     assert!(
         success_text(output)
             .starts_with(&format!("Command running in background with ID: {id}. Output is being written to: "))
     );
     let ask = |block: bool, timeout: u64| json!({"task_id": id, "block": block, "timeout": timeout});
-    let running = bench.run_tool("TaskOutput", ask(false, 0)).await.raw.unwrap();
+    let running = workspace.run_tool("TaskOutput", ask(false, 0)).await.raw.unwrap();
     assert_eq!((&running["retrieval_status"], &running["task"]["status"]), (&json!("not_ready"), &json!("running")));
-    let late = bench.run_tool("TaskOutput", ask(true, 10)).await.raw.unwrap();
+    let late = workspace.run_tool("TaskOutput", ask(true, 10)).await.raw.unwrap();
     assert_eq!(late["retrieval_status"], "timeout");
-    let hold = bench.path("hold");
+    let hold = workspace.path("hold");
     tokio::task::spawn_blocking(move || {
         while !hold.exists() {
             std::thread::yield_now();
         }
         std::fs::write(hold, "two\n").unwrap();
     });
-    assert!(!bench.workspace.tasks().find(&id).unwrap().is_seen());
-    let done = bench.run_tool("TaskOutput", ask(true, 600_000)).await;
-    assert!(bench.workspace.tasks().find(&id).unwrap().is_seen());
+    assert!(!workspace.inner.tasks().find(&id).unwrap().is_seen());
+    let done = workspace.run_tool("TaskOutput", ask(true, 600_000)).await;
+    assert!(workspace.inner.tasks().find(&id).unwrap().is_seen());
     let raw = done.raw.clone().unwrap();
     let task = json!({"task_id": id, "task_type": "local_bash", "status": "failed", "description": "wait", "output": "one\ntwo", "exitCode": 5});
     assert_eq!(raw, json!({"retrieval_status": "success", "task": task}));
@@ -234,32 +237,34 @@ async fn a_task_runs_in_the_background() {
             .ends_with("<status>failed</status>\n\n<exit_code>5</exit_code>\n\n<output>\none\ntwo\n</output>")
     );
     assert!(
-        error_text(bench.run_tool("TaskStop", json!({"task_id": id})).await).contains("not running (status: failed)")
+        error_text(workspace.run_tool("TaskStop", json!({"task_id": id})).await)
+            .contains("not running (status: failed)")
     );
     assert!(
-        error_text(bench.run_tool("TaskOutput", json!({"task_id": "b0"})).await).contains("No task found with ID: b0")
+        error_text(workspace.run_tool("TaskOutput", json!({"task_id": "b0"})).await)
+            .contains("No task found with ID: b0")
     );
 }
 
 #[tokio::test]
 async fn a_background_task_is_ended_with_its_children() {
-    let bench = bash_workspace();
+    let workspace = bash_workspace();
     let start = async |n: u8| {
         let command = format!("sleep 300 & echo $! > child{n}.tmp; mv child{n}.tmp child{n}; wait");
-        let output = bench.run_tool("Bash", json!({"command": command, "run_in_background": true})).await;
-        while !bench.path(&format!("child{n}")).exists() {
+        let output = workspace.run_tool("Bash", json!({"command": command, "run_in_background": true})).await;
+        while !workspace.path(&format!("child{n}")).exists() {
             tokio::task::yield_now().await;
         }
         output.raw.unwrap()["backgroundTaskId"].as_str().unwrap().to_owned()
     };
     let (one, two) = (start(1).await, start(2).await);
-    let stopped = bench.run_tool("TaskStop", json!({"task_id": one})).await;
+    let stopped = workspace.run_tool("TaskStop", json!({"task_id": one})).await;
     assert_eq!(stopped.raw.as_ref().unwrap()["task_type"], "local_bash");
     assert!(output_text(&stopped).starts_with(&format!("{{\"message\":\"Successfully stopped task: {one} (")));
-    assert!(!is_process_alive(&bench.read_text("child1")));
-    bench.workspace.tasks().stop_all().await;
-    assert_eq!(bench.workspace.tasks().find(&two).unwrap().status(), TaskStatus::Killed);
-    assert!(!is_process_alive(&bench.read_text("child2")));
+    assert!(!is_process_alive(&workspace.read_text("child1")));
+    workspace.inner.tasks().stop_all().await;
+    assert_eq!(workspace.inner.tasks().find(&two).unwrap().status(), TaskStatus::Killed);
+    assert!(!is_process_alive(&workspace.read_text("child2")));
 }
 
 #[test]

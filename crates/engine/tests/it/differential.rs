@@ -135,26 +135,26 @@ impl ShellWorld {
     }
 
     /// Whether a command runs `evil`.
-    fn runs_forbidden_program(&self, command: &str, bench: &TestWorkspace) -> bool {
+    fn runs_forbidden_program(&self, command: &str, workspace: &TestWorkspace) -> bool {
         let _ = std::fs::remove_file(&self.mark);
         let path = format!("{}:/usr/bin:/bin", self.programs.path().display());
         let mut shell = Command::new("timeout");
-        shell.args(["5", "bash", "-c", command]).env_clear().env("PATH", path).current_dir(bench.workspace.root());
+        shell.args(["5", "bash", "-c", command]).env_clear().env("PATH", path).current_dir(workspace.inner.root());
         shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
         self.mark.exists()
     }
 }
 
 fn count_allowed(seed: u64, rounds: usize, mode: PermissionMode, texts: &[&str]) -> usize {
-    let (bench, stage) = (TestWorkspace::new(), ShellWorld::new());
+    let (workspace, world) = (TestWorkspace::new(), ShellWorld::new());
     let rules = parse_rules(texts);
     let mut dice = Random(seed);
     let mut run = 0;
     for _ in 0..rounds {
         let command = dice.random_command();
-        let verdict = evaluate(mode, &rules, "Bash", &json!({"command": command}), &bench.workspace);
-        if command.contains("evil") && decision_word(&verdict) == "allow" {
-            assert!(!stage.runs_forbidden_program(&command, &bench), "{mode}: {command:?}");
+        let decision = evaluate(mode, &rules, "Bash", &json!({"command": command}), &workspace.inner);
+        if command.contains("evil") && decision_word(&decision) == "allow" {
+            assert!(!world.runs_forbidden_program(&command, &workspace), "{mode}: {command:?}");
             run += 1;
         }
     }
@@ -167,10 +167,10 @@ fn rounds() -> usize {
 }
 
 #[test]
-fn the_stage_works() {
-    let (bench, stage) = (TestWorkspace::new(), ShellWorld::new());
-    assert!(stage.runs_forbidden_program("ok && evil", &bench));
-    assert!(!stage.runs_forbidden_program("ok evil", &bench));
+fn the_shell_world_detects_forbidden_programs() {
+    let (workspace, world) = (TestWorkspace::new(), ShellWorld::new());
+    assert!(world.runs_forbidden_program("ok && evil", &workspace));
+    assert!(!world.runs_forbidden_program("ok evil", &workspace));
 }
 
 #[test]
@@ -193,19 +193,19 @@ async fn no_text_writes_anything_from_within_the_sandbox() {
     if !kernel_can() {
         return;
     }
-    let stage = ShellWorld::new();
-    let path = format!("{}:/usr/bin:/bin", stage.programs.path().display());
+    let world = ShellWorld::new();
+    let path = format!("{}:/usr/bin:/bin", world.programs.path().display());
     let env = [("PATH".into(), path.into())].into_iter().collect();
-    let bench = TestWorkspace::with_real_sandbox(WorkspaceOptions {
+    let workspace = TestWorkspace::with_real_sandbox(WorkspaceOptions {
         env,
         sandbox: real_sandbox_options(),
         ..WorkspaceOptions::default()
     });
-    bench.write("kept", "kept");
+    workspace.write("kept", "kept");
     let call = CallContext { profile: SandboxProfile::Read, ..CallContext::new("toolu_1") };
     // The program runs, and is refused.
-    let output = bench.run_tool_with("Bash", json!({"command": "ok && evil"}), &call).await;
-    assert!(crate::error_text(output).contains(&stage.mark.display().to_string()));
+    let output = workspace.run_tool_with("Bash", json!({"command": "ok && evil"}), &call).await;
+    assert!(crate::error_text(output).contains(&world.mark.display().to_string()));
     let mut dice = Random(0x2545_F491_4F6C_DD1D);
     let mut left = rounds() / 10;
     let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
@@ -216,18 +216,18 @@ async fn no_text_writes_anything_from_within_the_sandbox() {
         let lines = commands.iter().map(|command| format!("timeout 5 bash -c {} </dev/null\n", quoted(command)));
         let script =
             format!("{{ {}echo done > $TMPDIR/done; }} >/dev/null 2>&1; cat $TMPDIR/done", lines.collect::<String>());
-        let output = bench.run_tool_with("Bash", json!({"command": script, "timeout": 600_000}), &call).await;
+        let output = workspace.run_tool_with("Bash", json!({"command": script, "timeout": 600_000}), &call).await;
         assert_eq!(crate::output_text(&output), "done", "{commands:?}");
-        assert!(!stage.mark.exists(), "one of {commands:?} ran and wrote");
-        let names = std::fs::read_dir(bench.workspace.root()).unwrap().flatten().map(|entry| entry.file_name());
+        assert!(!world.mark.exists(), "one of {commands:?} ran and wrote");
+        let names = std::fs::read_dir(workspace.inner.root()).unwrap().flatten().map(|entry| entry.file_name());
         assert_eq!(names.collect::<Vec<_>>(), ["kept"], "one of {commands:?}");
-        assert_eq!(bench.read_text("kept"), "kept");
+        assert_eq!(workspace.read_text("kept"), "kept");
     }
 }
 
 #[test]
-fn no_text_is_too_strange_to_judge() {
-    let bench = TestWorkspace::new();
+fn every_text_can_be_evaluated() {
+    let workspace = TestWorkspace::new();
     let rules = parse_rules(&["allow Bash(ok:*)", "deny Bash(evil *)", "ask Bash(a * b)", "deny Read(x)"]);
     let strange: Vec<char> = "ok evil \\'\"`$(){}[]<>|&;#!~*?=-/.\n\t\r\0é漢😀\u{202e}\u{a0}E<<0159".chars().collect();
     let mut dice = Random(0xA076_1D64_78BD_642F);
@@ -240,7 +240,7 @@ fn no_text_is_too_strange_to_judge() {
             PermissionMode::BypassPermissions,
             PermissionMode::Plan,
         ] {
-            evaluate(mode, &rules, "Bash", &json!({"command": command}), &bench.workspace);
+            evaluate(mode, &rules, "Bash", &json!({"command": command}), &workspace.inner);
         }
     }
     for unit in [
@@ -260,8 +260,8 @@ fn no_text_is_too_strange_to_judge() {
         "\\",
     ] {
         let command = unit.repeat(5000);
-        evaluate(PermissionMode::Default, &rules, "Bash", &json!({"command": command}), &bench.workspace);
+        evaluate(PermissionMode::Default, &rules, "Bash", &json!({"command": command}), &workspace.inner);
     }
     let hidden = format!("eval {} evil x", "a ".repeat(5000));
-    assert_eq!(bench.bash_decision(PermissionMode::Default, &["allow Bash", "deny Bash(evil:*)"], &hidden), "deny");
+    assert_eq!(workspace.bash_decision(PermissionMode::Default, &["allow Bash", "deny Bash(evil:*)"], &hidden), "deny");
 }

@@ -1,5 +1,5 @@
 //! The tools and the permissions, as the engine uses them.
-#![allow(clippy::unwrap_used, reason = "a test says what must hold")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod bash;
 mod differential;
@@ -28,7 +28,7 @@ use tempfile::TempDir;
 struct TestWorkspace {
     /// The folder and the output folder; removed on drop.
     _folders: [TempDir; 2],
-    workspace: Workspace,
+    inner: Workspace,
 }
 
 impl TestWorkspace {
@@ -48,13 +48,13 @@ impl TestWorkspace {
     fn with_real_sandbox(options: WorkspaceOptions) -> Self {
         let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         let outputs = Some(folders[1].path().to_owned());
-        let place = Workspace::new(folders[0].path(), WorkspaceOptions { output_folder: outputs, ..options });
-        Self { _folders: folders, workspace: place }
+        let inner = Workspace::new(folders[0].path(), WorkspaceOptions { output_folder: outputs, ..options });
+        Self { _folders: folders, inner }
     }
 
     /// A file of the folder.
     fn path(&self, name: &str) -> PathBuf {
-        self.workspace.root().join(name)
+        self.inner.root().join(name)
     }
 
     fn path_text(&self, name: &str) -> String {
@@ -67,7 +67,7 @@ impl TestWorkspace {
     }
 
     fn evaluate(&self, mode: PermissionMode, texts: &[&str], tool: &str, input: &Value) -> Decision {
-        evaluate(mode, &parse_rules(texts), tool, input, &self.workspace)
+        evaluate(mode, &parse_rules(texts), tool, input, &self.inner)
     }
 
     /// The decision about a shell command: `allow`, `deny` or `ask`.
@@ -86,7 +86,7 @@ impl TestWorkspace {
     async fn run_tool_with(&self, name: &str, input: Value, call: &CallContext) -> ToolOutput {
         let tool = tools::builtin_tools().into_iter().find(|tool| tool.definition().name == name).unwrap();
         match validate_input(&tool.definition(), &input) {
-            Ok(()) => tool.run(input, &self.workspace, call).await,
+            Ok(()) => tool.run(input, &self.inner, call).await,
             Err(output) => *output,
         }
     }
@@ -103,8 +103,8 @@ fn parse_rules(texts: &[&str]) -> RuleSet {
 }
 
 /// A decision as `allow`, `deny` or `ask`.
-fn decision_word(verdict: &Decision) -> &'static str {
-    match verdict {
+fn decision_word(decision: &Decision) -> &'static str {
+    match decision {
         Decision::Allow { .. } => "allow",
         Decision::Deny { .. } => "deny",
         Decision::Ask(_) => "ask",

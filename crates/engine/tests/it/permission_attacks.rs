@@ -9,25 +9,25 @@ use crate::{TestWorkspace, decision_word};
 
 /// A folder with links that lead out of it, beside a folder with a secret.
 fn workspace_with_links() -> (TestWorkspace, tempfile::TempDir) {
-    let bench = TestWorkspace::new();
+    let workspace = TestWorkspace::new();
     let outside = tempfile::tempdir().unwrap();
     std::fs::write(outside.path().join("secret"), "s").unwrap();
-    bench.write("in/file", "x");
-    bench.write("a.txt", "x");
-    symlink(outside.path(), bench.path("out")).unwrap();
-    symlink(outside.path().join("secret"), bench.path("secret")).unwrap();
-    symlink(outside.path().join("not-yet"), bench.path("dangling")).unwrap();
-    symlink(bench.path("ring"), bench.path("ring")).unwrap();
-    symlink("..", bench.path("up")).unwrap();
-    symlink("out", bench.path("chain")).unwrap();
-    symlink("../..", bench.path("in/link")).unwrap();
-    (bench, outside)
+    workspace.write("in/file", "x");
+    workspace.write("a.txt", "x");
+    symlink(outside.path(), workspace.path("out")).unwrap();
+    symlink(outside.path().join("secret"), workspace.path("secret")).unwrap();
+    symlink(outside.path().join("not-yet"), workspace.path("dangling")).unwrap();
+    symlink(workspace.path("ring"), workspace.path("ring")).unwrap();
+    symlink("..", workspace.path("up")).unwrap();
+    symlink("out", workspace.path("chain")).unwrap();
+    symlink("../..", workspace.path("in/link")).unwrap();
+    (workspace, outside)
 }
 
 #[test]
 fn no_file_tool_leaves_the_folders() {
-    let (bench, outside) = workspace_with_links();
-    let beside = bench.workspace.root().with_file_name("beside").display().to_string();
+    let (workspace, outside) = workspace_with_links();
+    let beside = workspace.inner.root().with_file_name("beside").display().to_string();
     let paths = [
         "out/secret".to_owned(),
         "secret".to_owned(),
@@ -53,8 +53,8 @@ fn no_file_tool_leaves_the_folders() {
         "/etc/passwd".to_owned(),
         "//etc/passwd".to_owned(),
         "~/x".to_owned(),
-        format!("{}x/y", bench.workspace.root().display()),
-        format!("{}/../x", bench.workspace.root().display()),
+        format!("{}x/y", workspace.inner.root().display()),
+        format!("{}/../x", workspace.inner.root().display()),
         beside,
         outside.path().join("secret").display().to_string(),
     ];
@@ -63,23 +63,24 @@ fn no_file_tool_leaves_the_folders() {
     for path in paths {
         for tool in ["Read", "Write", "Edit", "NotebookEdit", "Glob", "Grep"] {
             let input = json!({"file_path": path, "notebook_path": path, "path": path, "pattern": "x"});
-            let verdict = decision_word(&bench.evaluate(PermissionMode::AcceptEdits, &[], tool, &input));
-            assert_eq!(verdict, if really_inside(&path) { "allow" } else { "ask" }, "{tool} {path}");
-            let verdict = decision_word(&bench.evaluate(PermissionMode::DontAsk, &["allow Edit(in/**)"], tool, &input));
-            assert!(verdict == "deny" || really_inside(&path), "{tool} {path}");
+            let decision = decision_word(&workspace.evaluate(PermissionMode::AcceptEdits, &[], tool, &input));
+            assert_eq!(decision, if really_inside(&path) { "allow" } else { "ask" }, "{tool} {path}");
+            let decision =
+                decision_word(&workspace.evaluate(PermissionMode::DontAsk, &["allow Edit(in/**)"], tool, &input));
+            assert!(decision == "deny" || really_inside(&path), "{tool} {path}");
         }
     }
     for pattern in ["/etc/*", "../*", "in/../../*", "~/*", "./../*", "in/..", "**/../../*", "//etc/*"] {
-        let verdict = bench.evaluate(PermissionMode::Default, &[], "Glob", &json!({"pattern": pattern}));
-        assert_eq!(decision_word(&verdict), "ask", "Glob {pattern}");
+        let decision = workspace.evaluate(PermissionMode::Default, &[], "Glob", &json!({"pattern": pattern}));
+        assert_eq!(decision_word(&decision), "ask", "Glob {pattern}");
     }
 }
 
 #[test]
 fn files_that_decide_what_programs_do_are_never_changed_unasked() {
-    let (bench, _outside) = workspace_with_links();
-    bench.write(".git/config", "");
-    symlink(bench.path(".git"), bench.path("innocent")).unwrap();
+    let (workspace, _outside) = workspace_with_links();
+    workspace.write(".git/config", "");
+    symlink(workspace.path(".git"), workspace.path("innocent")).unwrap();
     for path in [
         ".git/config",
         ".git/hooks/pre-commit",
@@ -89,18 +90,18 @@ fn files_that_decide_what_programs_do_are_never_changed_unasked() {
         ".GIT/config",
         "innocent/config",
     ] {
-        let verdict = bench.evaluate(PermissionMode::AcceptEdits, &[], "Write", &json!({"file_path": path}));
-        assert_eq!(decision_word(&verdict), "ask", "{path}");
+        let decision = workspace.evaluate(PermissionMode::AcceptEdits, &[], "Write", &json!({"file_path": path}));
+        assert_eq!(decision_word(&decision), "ask", "{path}");
         for command in [format!("touch {path}"), format!("echo x > {path}"), format!("cp a.txt {path}")] {
-            assert_eq!(bench.bash_decision(PermissionMode::AcceptEdits, &[], &command), "ask", "{command}");
+            assert_eq!(workspace.bash_decision(PermissionMode::AcceptEdits, &[], &command), "ask", "{command}");
         }
     }
 }
 
 /// None of these may run because `git diff`, `npm test` and `echo` may.
 #[test]
-fn allow_rules_are_not_stretched() {
-    let (bench, outside) = workspace_with_links();
+fn allow_rules_match_nothing_beyond_their_text() {
+    let (workspace, outside) = workspace_with_links();
     let rules = ["allow Bash(git diff:*)", "allow Bash(npm test)", "allow Bash(echo:*)"];
     let elsewhere = outside.path().join("new").display().to_string();
     let attempts = [
@@ -256,16 +257,16 @@ fn allow_rules_are_not_stretched() {
         "[ -v 'a[$(rm x)]' ]",
     ];
     for command in attempts.into_iter().map(str::to_owned).chain([format!("echo x > {elsewhere}")]) {
-        assert_eq!(bench.bash_decision(PermissionMode::Default, &rules, &command), "ask", "{command}");
-        assert_eq!(bench.bash_decision(PermissionMode::DontAsk, &rules, &command), "deny", "{command}");
-        assert_eq!(bench.bash_decision(PermissionMode::Plan, &rules, &command), "deny", "plan {command}");
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, &command), "ask", "{command}");
+        assert_eq!(workspace.bash_decision(PermissionMode::DontAsk, &rules, &command), "deny", "{command}");
+        assert_eq!(workspace.bash_decision(PermissionMode::Plan, &rules, &command), "deny", "plan {command}");
     }
 }
 
 /// None of these may run unasked because they seem to only read, or to change what may be changed.
 #[test]
-fn commands_that_seem_harmless_are_looked_at_closely() {
-    let (bench, _outside) = workspace_with_links();
+fn commands_that_only_seem_to_read_are_not_allowed() {
+    let (workspace, _outside) = workspace_with_links();
     let attempts = [
         "cat /etc/passwd",
         "cat ../x",
@@ -355,7 +356,7 @@ fn commands_that_seem_harmless_are_looked_at_closely() {
         "rmdir up/x",
     ];
     for command in attempts {
-        assert_eq!(bench.bash_decision(PermissionMode::AcceptEdits, &[], command), "ask", "{command}");
+        assert_eq!(workspace.bash_decision(PermissionMode::AcceptEdits, &[], command), "ask", "{command}");
     }
     for command in [
         "touch in/new",
@@ -366,15 +367,15 @@ fn commands_that_seem_harmless_are_looked_at_closely() {
         "echo x > new",
         "cd in && touch new",
     ] {
-        assert_eq!(bench.bash_decision(PermissionMode::AcceptEdits, &[], command), "allow", "{command}");
-        assert_eq!(bench.bash_decision(PermissionMode::Default, &[], command), "ask", "{command}");
+        assert_eq!(workspace.bash_decision(PermissionMode::AcceptEdits, &[], command), "allow", "{command}");
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &[], command), "ask", "{command}");
     }
 }
 
 /// All of these run `rm` or `git push`, one way or another.
 #[test]
-fn deny_rules_see_through_disguises() {
-    let (bench, _outside) = workspace_with_links();
+fn deny_rules_match_disguised_commands() {
+    let (workspace, _outside) = workspace_with_links();
     let rules = ["allow Bash", "deny Bash(rm:*)", "deny Bash(git push:*)"];
     let refused = [
         "rm x",
@@ -452,7 +453,7 @@ fn deny_rules_see_through_disguises() {
     ];
     for command in refused {
         for mode in [PermissionMode::Default, PermissionMode::BypassPermissions] {
-            assert_eq!(bench.bash_decision(mode, &rules, command), "deny", "{mode} {command}");
+            assert_eq!(workspace.bash_decision(mode, &rules, command), "deny", "{mode} {command}");
         }
     }
     // What hides its command cannot be compared with the rules, so even bypass asks.
@@ -469,9 +470,9 @@ fn deny_rules_see_through_disguises() {
         "$'\\x72m' x",
         "sh -c 'sh -c \"sh -c \\\"$x\\\"\"'",
     ] {
-        assert_eq!(bench.bash_decision(PermissionMode::BypassPermissions, &rules, command), "ask", "{command}");
-        assert_eq!(bench.bash_decision(PermissionMode::Default, &rules, command), "ask", "{command}");
-        assert_eq!(bench.bash_decision(PermissionMode::BypassPermissions, &[], command), "allow", "{command}");
+        assert_eq!(workspace.bash_decision(PermissionMode::BypassPermissions, &rules, command), "ask", "{command}");
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, command), "ask", "{command}");
+        assert_eq!(workspace.bash_decision(PermissionMode::BypassPermissions, &[], command), "allow", "{command}");
     }
     for command in [
         "echo rm",
@@ -483,14 +484,14 @@ fn deny_rules_see_through_disguises() {
         "rmdir x",
         "git pushx",
     ] {
-        assert_eq!(bench.bash_decision(PermissionMode::BypassPermissions, &rules, command), "allow", "{command}");
+        assert_eq!(workspace.bash_decision(PermissionMode::BypassPermissions, &rules, command), "allow", "{command}");
     }
 }
 
 /// Ways to `rm` or `git push` that go through other programs' options, variables and code.
 #[test]
-fn deny_rules_see_what_other_programs_are_told_to_run() {
-    let (bench, _outside) = workspace_with_links();
+fn deny_rules_match_commands_that_other_programs_run() {
+    let (workspace, _outside) = workspace_with_links();
     let rules = ["allow Bash", "deny Bash(rm:*)", "deny Bash(git push:*)"];
     let refused = [
         // options that hold a whole command
@@ -561,10 +562,10 @@ fn deny_rules_see_what_other_programs_are_told_to_run() {
         .iter()
         .flat_map(|command| {
             [PermissionMode::Default, PermissionMode::BypassPermissions]
-                .map(|mode| (mode, bench.bash_decision(mode, &rules, command), *command))
+                .map(|mode| (mode, workspace.bash_decision(mode, &rules, command), *command))
         })
-        .filter(|(_, verdict, _)| *verdict != "deny")
-        .map(|(mode, verdict, command)| format!("{mode} {verdict} {command}"))
+        .filter(|(_, decision, _)| *decision != "deny")
+        .map(|(mode, decision, command)| format!("{mode} {decision} {command}"))
         .collect();
     assert!(slipped.is_empty(), "{slipped:#?}");
 }
@@ -572,14 +573,14 @@ fn deny_rules_see_what_other_programs_are_told_to_run() {
 /// The word at the position of a denied word is unknown, so the user is asked.
 #[test]
 fn a_word_that_only_the_shell_knows_may_be_a_denied_one() {
-    let (bench, _outside) = workspace_with_links();
+    let (workspace, _outside) = workspace_with_links();
     let rules = ["allow Bash(git:*)", "allow Bash(npm:*)", "deny Bash(git push:*)", "deny Bash(npm * --force)"];
     for command in ["git $x", "git \"$x\"", "git pus?", "git $x push", "git {push,}", "npm $x", "npm ci $x"] {
-        assert_eq!(bench.bash_decision(PermissionMode::Default, &rules, command), "ask", "{command}");
-        assert_eq!(bench.bash_decision(PermissionMode::BypassPermissions, &rules, command), "ask", "{command}");
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, command), "ask", "{command}");
+        assert_eq!(workspace.bash_decision(PermissionMode::BypassPermissions, &rules, command), "ask", "{command}");
     }
     for command in ["git log $x", "npm ci", "git -C . log", "git commit -m \"$x\""] {
-        assert_eq!(bench.bash_decision(PermissionMode::Default, &rules, command), "allow", "{command}");
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, command), "allow", "{command}");
     }
     let rules = ["allow Bash", "deny Bash(rm:*)", "deny Bash(git push:*)"];
     for command in [
@@ -598,16 +599,16 @@ fn a_word_that_only_the_shell_knows_may_be_a_denied_one() {
         "export A=1",
         "docker rm x",
     ] {
-        assert_eq!(bench.bash_decision(PermissionMode::BypassPermissions, &rules, command), "allow", "{command}");
+        assert_eq!(workspace.bash_decision(PermissionMode::BypassPermissions, &rules, command), "allow", "{command}");
     }
 }
 
 #[test]
 fn no_pattern_of_the_shell_reaches_a_file_that_may_not_be_read() {
-    let bench = TestWorkspace::new();
-    bench.write(".env", "KEY=1");
-    bench.write("deep/.env", "KEY=1");
-    bench.write("a.txt", "x");
+    let workspace = TestWorkspace::new();
+    workspace.write(".env", "KEY=1");
+    workspace.write("deep/.env", "KEY=1");
+    workspace.write("a.txt", "x");
     let commands = [
         "cat .e*",
         "cat .env*",
@@ -635,21 +636,21 @@ fn no_pattern_of_the_shell_reaches_a_file_that_may_not_be_read() {
     for command in commands {
         for mode in [PermissionMode::Default, PermissionMode::AcceptEdits] {
             assert_ne!(
-                bench.bash_decision(mode, &[&["deny Read(.env)"], &read[..]].concat(), command),
+                workspace.bash_decision(mode, &[&["deny Read(.env)"], &read[..]].concat(), command),
                 "allow",
                 "{command}"
             );
-            assert_ne!(bench.bash_decision(mode, &["deny Read(.env)"], command), "allow", "{command}");
+            assert_ne!(workspace.bash_decision(mode, &["deny Read(.env)"], command), "allow", "{command}");
         }
     }
     assert_ne!(
-        bench.bash_decision(PermissionMode::Default, &["deny Edit(.env)", "allow Bash(rm:*)"], "rm .e*"),
+        workspace.bash_decision(PermissionMode::Default, &["deny Edit(.env)", "allow Bash(rm:*)"], "rm .e*"),
         "allow"
     );
     // Where nothing is refused, and where nothing is hidden, the rule is as good as ever.
-    assert_eq!(bench.bash_decision(PermissionMode::Default, &read, "cat .e*"), "allow");
+    assert_eq!(workspace.bash_decision(PermissionMode::Default, &read, "cat .e*"), "allow");
     assert_eq!(
-        bench.bash_decision(PermissionMode::Default, &[&["deny Read(.env)"], &read[..]].concat(), "cat a.txt"),
+        workspace.bash_decision(PermissionMode::Default, &[&["deny Read(.env)"], &read[..]].concat(), "cat a.txt"),
         "allow"
     );
 }

@@ -16,9 +16,9 @@ fn update(value: Value) -> PermissionUpdate {
 }
 
 #[test]
-fn each_mode_allows_what_it_says() {
-    let bench = TestWorkspace::new();
-    let inside = json!({"file_path": bench.path_text("a")});
+fn each_mode_allows_what_is_documented() {
+    let workspace = TestWorkspace::new();
+    let inside = json!({"file_path": workspace.path_text("a")});
     let outside = json!({"file_path": "/srv/elsewhere/a"});
     let shell = |command: &str| json!({"command": command});
     let modes = [
@@ -48,19 +48,19 @@ fn each_mode_allows_what_it_says() {
         ("AskUserQuestion", json!({}), ["ask", "ask", "ask", "ask", "deny"]),
     ];
     for (tool, input, expected) in table {
-        let found = modes.map(|mode| decision_word(&bench.evaluate(mode, &[], tool, &input)));
+        let found = modes.map(|mode| decision_word(&workspace.evaluate(mode, &[], tool, &input)));
         assert_eq!(found, expected, "{tool} {input}");
     }
 }
 
 #[test]
 fn rules_allow_refuse_and_ask() {
-    let bench = TestWorkspace::with_options(WorkspaceOptions {
+    let workspace = TestWorkspace::with_options(WorkspaceOptions {
         env: [("HOME".into(), "/home/me".into())].into(),
         ..WorkspaceOptions::default()
     });
     let path = |path: &str| json!({"file_path": path});
-    let here = |name: &str| json!({"file_path": bench.path_text(name)});
+    let here = |name: &str| json!({"file_path": workspace.path_text(name)});
     let url = |url: &str| json!({"url": url});
     let table: [(&[&str], &str, Value, &str); 52] = [
         (&["allow Read(~/x/**)"], "Read", path("/home/me/x/y/z"), "allow"),
@@ -70,14 +70,19 @@ fn rules_allow_refuse_and_ask() {
         (&["allow Read(//var/log/*.log)"], "Read", path("/var/log/a.log"), "allow"),
         (&["allow Read(//var/log/*.log)"], "Write", path("/var/log/a.log"), "ask"),
         (&["allow Edit(src/**)"], "Write", here("src/a/b.rs"), "allow"),
-        (&["allow Edit(src/**)"], "NotebookEdit", json!({"notebook_path": bench.path_text("src/n.ipynb")}), "allow"),
+        (
+            &["allow Edit(src/**)"],
+            "NotebookEdit",
+            json!({"notebook_path": workspace.path_text("src/n.ipynb")}),
+            "allow",
+        ),
         (&["allow Edit(src/**)"], "Edit", here("other/src/x"), "ask"),
         (&["allow Edit(/docs/**)"], "Edit", here("docs/x"), "allow"),
         (&["allow Write"], "Edit", here("docs/x"), "ask"),
         (&["deny Read(.env)"], "Read", here(".env"), "deny"),
         (&["deny Read(.env)"], "Read", here("deep/.env"), "deny"),
         (&["deny Read(./.env)"], "Read", here("deep/.env"), "allow"),
-        (&["deny Read(secrets/**)"], "Grep", json!({"pattern": "x", "path": bench.path_text("secrets/a")}), "deny"),
+        (&["deny Read(secrets/**)"], "Grep", json!({"pattern": "x", "path": workspace.path_text("secrets/a")}), "deny"),
         (&["allow Read", "deny Read(.env)"], "Read", here(".env"), "deny"),
         (&["deny Read(.env)"], "Bash", json!({"command": "cat ./.env"}), "deny"),
         (&["ask Read(*.pem)"], "Read", here("k.pem"), "ask"),
@@ -119,7 +124,7 @@ fn rules_allow_refuse_and_ask() {
     ];
     for (texts, tool, input, expected) in table {
         assert_eq!(
-            decision_word(&bench.evaluate(PermissionMode::Default, texts, tool, &input)),
+            decision_word(&workspace.evaluate(PermissionMode::Default, texts, tool, &input)),
             expected,
             "{texts:?} {tool} {input}"
         );
@@ -128,7 +133,7 @@ fn rules_allow_refuse_and_ask() {
 
 #[test]
 fn deny_rules_hold_in_every_mode() {
-    let bench = TestWorkspace::new();
+    let workspace = TestWorkspace::new();
     for mode in [
         PermissionMode::Default,
         PermissionMode::AcceptEdits,
@@ -136,15 +141,15 @@ fn deny_rules_hold_in_every_mode() {
         PermissionMode::Plan,
         PermissionMode::DontAsk,
     ] {
-        assert_eq!(bench.bash_decision(mode, &["allow Bash", "deny Bash(rm:*)"], "rm x"), "deny");
-        let input = json!({"file_path": bench.path_text(".env")});
-        assert_eq!(decision_word(&bench.evaluate(mode, &["deny Read(.env)"], "Read", &input)), "deny");
+        assert_eq!(workspace.bash_decision(mode, &["allow Bash", "deny Bash(rm:*)"], "rm x"), "deny");
+        let input = json!({"file_path": workspace.path_text(".env")});
+        assert_eq!(decision_word(&workspace.evaluate(mode, &["deny Read(.env)"], "Read", &input)), "deny");
     }
 }
 
 #[test]
 fn commands_are_allowed_part_by_part() {
-    let bench = TestWorkspace::new();
+    let workspace = TestWorkspace::new();
     let table: [(&[&str], &str, &str); 30] = [
         (&[], "cd . && git status", "allow"),
         (&["allow Bash(git status:*)"], "cd . && git status", "allow"),
@@ -182,14 +187,14 @@ fn commands_are_allowed_part_by_part() {
         (&[], "# nothing", "allow"),
     ];
     for (texts, command, expected) in table {
-        assert_eq!(bench.bash_decision(PermissionMode::Default, texts, command), expected, "{texts:?} {command}");
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, texts, command), expected, "{texts:?} {command}");
     }
 }
 
 #[test]
 fn a_question_comes_with_what_would_answer_it() {
-    let bench = TestWorkspace::new();
-    let question = |tool: &str, input: Value| match bench.evaluate(PermissionMode::Default, &[], tool, &input) {
+    let workspace = TestWorkspace::new();
+    let question = |tool: &str, input: Value| match workspace.evaluate(PermissionMode::Default, &[], tool, &input) {
         Decision::Ask(question) => question,
         other => panic!("{tool} {input}: {other:?}"),
     };
@@ -199,12 +204,12 @@ fn a_question_comes_with_what_would_answer_it() {
         shown(&touch.suggestions),
         json!([
             {"type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": "touch aa *"}], "behavior": "allow", "destination": "localSettings"},
-            {"type": "addDirectories", "directories": [bench.workspace.root()], "destination": "session"},
+            {"type": "addDirectories", "directories": [workspace.inner.root()], "destination": "session"},
             {"type": "setMode", "mode": "acceptEdits", "destination": "session"},
         ])
     );
-    assert_eq!(touch.blocked_path, Some(bench.path("aa")));
-    let write = question("Write", json!({"file_path": bench.path_text("c.txt"), "content": "c"}));
+    assert_eq!(touch.blocked_path, Some(workspace.path("aa")));
+    let write = question("Write", json!({"file_path": workspace.path_text("c.txt"), "content": "c"}));
     assert_eq!(
         shown(&write.suggestions),
         json!([{"type": "setMode", "mode": "acceptEdits", "destination": "session"}])
@@ -232,20 +237,20 @@ fn taking_a_suggestion_means_not_being_asked_again() {
         ("mcp__calc__add", json!({})),
     ];
     for (tool, input) in calls {
-        let bench = TestWorkspace::new();
-        let Decision::Ask(question) = bench.evaluate(PermissionMode::Default, &[], tool, &input) else {
+        let workspace = TestWorkspace::new();
+        let Decision::Ask(question) = workspace.evaluate(PermissionMode::Default, &[], tool, &input) else {
             panic!("{tool} {input}")
         };
         let mut rules = RuleSet::default();
-        let mode = rules.apply(&question.suggestions[0], &bench.workspace).unwrap().unwrap_or_default();
-        let again = evaluate(mode, &rules, tool, &input, &bench.workspace);
+        let mode = rules.apply(&question.suggestions[0], &workspace.inner).unwrap().unwrap_or_default();
+        let again = evaluate(mode, &rules, tool, &input, &workspace.inner);
         assert_eq!(decision_word(&again), "allow", "{tool} {input}: {:?}", question.suggestions);
     }
 }
 
 #[test]
 fn updates_change_rules_folders_and_mode() {
-    let bench = TestWorkspace::new();
+    let workspace = TestWorkspace::new();
     let mut set = parse_rules(&["allow Bash(ls:*)"]);
     let rule = |content: &str| json!([{"toolName": "Bash", "ruleContent": content}]);
     let change = |kind: &str, content: &str| {
@@ -253,26 +258,26 @@ fn updates_change_rules_folders_and_mode() {
     };
     let texts =
         |set: &RuleSet| set.iter().map(|rule| format!("{} {}", rule.source.as_str(), rule.rule)).collect::<Vec<_>>();
-    set.apply(&change("addRules", "a"), &bench.workspace).unwrap();
-    set.apply(&change("addRules", "a"), &bench.workspace).unwrap();
+    set.apply(&change("addRules", "a"), &workspace.inner).unwrap();
+    set.apply(&change("addRules", "a"), &workspace.inner).unwrap();
     assert_eq!(texts(&set), ["cliArg Bash(ls:*)", "session Bash(a)"]);
-    set.apply(&change("replaceRules", "b"), &bench.workspace).unwrap();
+    set.apply(&change("replaceRules", "b"), &workspace.inner).unwrap();
     assert_eq!(texts(&set), ["cliArg Bash(ls:*)", "session Bash(b)"]);
-    set.apply(&change("removeRules", "b"), &bench.workspace).unwrap();
+    set.apply(&change("removeRules", "b"), &workspace.inner).unwrap();
     assert_eq!(texts(&set), ["cliArg Bash(ls:*)"]);
     let folder = |kind: &str| update(json!({"type": kind, "directories": ["/srv/x"], "destination": "session"}));
     let read = json!({"file_path": "/srv/x/y"});
-    set.apply(&folder("addDirectories"), &bench.workspace).unwrap();
-    assert_eq!(decision_word(&evaluate(PermissionMode::Default, &set, "Read", &read, &bench.workspace)), "allow");
-    set.apply(&folder("removeDirectories"), &bench.workspace).unwrap();
-    assert_eq!(decision_word(&evaluate(PermissionMode::Default, &set, "Read", &read, &bench.workspace)), "ask");
+    set.apply(&folder("addDirectories"), &workspace.inner).unwrap();
+    assert_eq!(decision_word(&evaluate(PermissionMode::Default, &set, "Read", &read, &workspace.inner)), "allow");
+    set.apply(&folder("removeDirectories"), &workspace.inner).unwrap();
+    assert_eq!(decision_word(&evaluate(PermissionMode::Default, &set, "Read", &read, &workspace.inner)), "ask");
     let mode = |mode: &str| update(json!({"type": "setMode", "mode": mode, "destination": "session"}));
-    assert_eq!(set.apply(&mode("plan"), &bench.workspace), Ok(Some(PermissionMode::Plan)));
+    assert_eq!(set.apply(&mode("plan"), &workspace.inner), Ok(Some(PermissionMode::Plan)));
 }
 
 #[test]
-fn unknown_words_allow_nothing() {
-    let bench = TestWorkspace::new();
+fn unknown_values_allow_nothing() {
+    let workspace = TestWorkspace::new();
     let mut set = RuleSet::default();
     let updates = [
         json!({"type": "addRules", "rules": [{"toolName": "Bash"}], "behavior": "permit", "destination": "session"}),
@@ -281,7 +286,7 @@ fn unknown_words_allow_nothing() {
         json!({"type": "allowEverything", "destination": "session"}),
     ];
     for value in updates {
-        assert!(set.apply(&update(value.clone()), &bench.workspace).is_err(), "{value}");
+        assert!(set.apply(&update(value.clone()), &workspace.inner).is_err(), "{value}");
     }
     assert_eq!(set, RuleSet::default());
     assert_eq!(PermissionMode::parse("bypass"), None);
@@ -297,21 +302,22 @@ fn lists_of_rules_are_split_outside_brackets() {
 }
 
 #[test]
-fn a_verdict_says_why() {
-    let bench = TestWorkspace::new();
-    let verdict = bench.evaluate(PermissionMode::Default, &["allow Bash(make:*)"], "Bash", &json!({"command": "make"}));
-    let Decision::Allow { reason: DecisionReason::Rule { rule, source }, profile: SandboxProfile::None } = verdict
+fn a_decision_has_its_reason() {
+    let workspace = TestWorkspace::new();
+    let decision =
+        workspace.evaluate(PermissionMode::Default, &["allow Bash(make:*)"], "Bash", &json!({"command": "make"}));
+    let Decision::Allow { reason: DecisionReason::Rule { rule, source }, profile: SandboxProfile::None } = decision
     else {
-        panic!("{verdict:?}")
+        panic!("{decision:?}")
     };
     assert_eq!((rule.to_string().as_str(), source.as_str()), ("Bash(make:*)", "cliArg"));
-    let verdict = bench.evaluate(PermissionMode::Default, &[], "Bash", &json!({"command": "echo hi"}));
-    assert_eq!(verdict, Decision::Allow { reason: DecisionReason::Subcommands, profile: SandboxProfile::Read });
-    let verdict = bench.evaluate(PermissionMode::Plan, &[], "Write", &json!({"file_path": "/w/a"}));
+    let decision = workspace.evaluate(PermissionMode::Default, &[], "Bash", &json!({"command": "echo hi"}));
+    assert_eq!(decision, Decision::Allow { reason: DecisionReason::Subcommands, profile: SandboxProfile::Read });
+    let decision = workspace.evaluate(PermissionMode::Plan, &[], "Write", &json!({"file_path": "/w/a"}));
     let message = "Cannot write to /w/a while in plan mode.".to_owned();
-    assert_eq!(verdict, Decision::Deny { message, reason: DecisionReason::Mode(PermissionMode::Plan) });
+    assert_eq!(decision, Decision::Deny { message, reason: DecisionReason::Mode(PermissionMode::Plan) });
     let Decision::Deny { message, .. } =
-        bench.evaluate(PermissionMode::Default, &["deny Bash"], "Bash", &json!({"command": "x"}))
+        workspace.evaluate(PermissionMode::Default, &["deny Bash"], "Bash", &json!({"command": "x"}))
     else {
         panic!()
     };
@@ -320,9 +326,9 @@ fn a_verdict_says_why() {
 
 #[test]
 fn a_text_runs_in_one_profile_or_asks() {
-    let bench = TestWorkspace::new();
+    let workspace = TestWorkspace::new();
     let rules = ["allow Bash(make:*)", "allow Bash(git status:*)"];
-    let profile = |mode, command: &str| match bench.evaluate(mode, &rules, "Bash", &json!({"command": command})) {
+    let profile = |mode, command: &str| match workspace.evaluate(mode, &rules, "Bash", &json!({"command": command})) {
         Decision::Allow { profile, .. } => Some(profile),
         _ => None,
     };

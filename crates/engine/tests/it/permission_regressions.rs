@@ -14,13 +14,13 @@ use crate::{TestWorkspace, decision_word, parse_rules, success_text};
 
 /// Every command with the same rules and mode, and what is decided instead of `expected`.
 fn differing_decisions(
-    bench: &TestWorkspace,
+    workspace: &TestWorkspace,
     mode: PermissionMode,
     texts: &[&str],
     expected: &str,
     commands: &[&str],
 ) -> Vec<String> {
-    let decided = commands.iter().map(|command| (bench.bash_decision(mode, texts, command), command));
+    let decided = commands.iter().map(|command| (workspace.bash_decision(mode, texts, command), command));
     let wrong = decided.filter(|(decision, _)| *decision != expected);
     wrong.map(|(decision, command)| format!("{decision} {command:?}")).collect()
 }
@@ -31,7 +31,7 @@ fn none() -> Vec<String> {
 
 #[test]
 fn a_continued_line_is_read_as_bash_reads_it_or_not_at_all() {
-    let bench = TestWorkspace::new();
+    let workspace = TestWorkspace::new();
     let hidden = [
         "cat <<EOF\nEO\\\nF\ntouch one\nEOF",
         "cat <<EO\\\nF\n$(touch two)\nEOF",
@@ -45,37 +45,37 @@ fn a_continued_line_is_read_as_bash_reads_it_or_not_at_all() {
         "echo a\\\nb",
     ];
     for mode in [PermissionMode::Default, PermissionMode::AcceptEdits] {
-        assert_eq!(differing_decisions(&bench, mode, &[], "ask", &hidden), none());
+        assert_eq!(differing_decisions(&workspace, mode, &[], "ask", &hidden), none());
     }
-    assert_eq!(differing_decisions(&bench, PermissionMode::Plan, &[], "deny", &hidden), none());
+    assert_eq!(differing_decisions(&workspace, PermissionMode::Plan, &[], "deny", &hidden), none());
     let rules = ["allow Bash(git status:*)"];
     let command = "git status <<EO\\\nF\n$(touch five)\nEOF";
-    assert_eq!(bench.bash_decision(PermissionMode::Default, &rules, command), "ask");
+    assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, command), "ask");
     let rules = ["allow Bash", "deny Bash(rm:*)"];
     for command in ["cat <<EOF\nEO\\\nF\nrm -f x\nEOF", "r\\\nm x"] {
-        assert_eq!(bench.bash_decision(PermissionMode::BypassPermissions, &rules, command), "deny", "{command:?}");
+        assert_eq!(workspace.bash_decision(PermissionMode::BypassPermissions, &rules, command), "deny", "{command:?}");
     }
     // The usual way to break a long command over lines.
-    assert_eq!(bench.bash_decision(PermissionMode::Default, &[], "ls -l \\\n  -a \\\n  ."), "allow");
+    assert_eq!(workspace.bash_decision(PermissionMode::Default, &[], "ls -l \\\n  -a \\\n  ."), "allow");
 }
 
 #[test]
 fn git_only_reads_in_the_repository_the_session_began_in() {
-    let bench = TestWorkspace::new();
+    let workspace = TestWorkspace::new();
     for folder in [".git", "docs/objects", "docs/refs", "src", "nested/.git"] {
-        fs::create_dir_all(bench.path(folder)).unwrap();
+        fs::create_dir_all(workspace.path(folder)).unwrap();
     }
-    bench.write("docs/HEAD", "ref: refs/heads/main");
-    bench.write("docs/config", "[core]\n\tfsmonitor = touch /tmp/x\n");
+    workspace.write("docs/HEAD", "ref: refs/heads/main");
+    workspace.write("docs/config", "[core]\n\tfsmonitor = touch /tmp/x\n");
     for command in ["cd docs && git status", "cd src && git status", "git status; cd docs && git log"] {
         for mode in [PermissionMode::Default, PermissionMode::AcceptEdits] {
-            assert_eq!(bench.bash_decision(mode, &[], command), "ask", "{command}");
+            assert_eq!(workspace.bash_decision(mode, &[], command), "ask", "{command}");
         }
     }
-    assert_eq!(bench.bash_decision(PermissionMode::Default, &[], "git status"), "allow");
+    assert_eq!(workspace.bash_decision(PermissionMode::Default, &[], "git status"), "allow");
     for (folder, expected) in [("src", "allow"), ("docs", "ask"), ("nested", "ask")] {
-        bench.workspace.set_cwd(bench.path(folder));
-        assert_eq!(bench.bash_decision(PermissionMode::Default, &[], "git status"), expected, "in {folder}");
+        workspace.inner.set_cwd(workspace.path(folder));
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &[], "git status"), expected, "in {folder}");
     }
     let bare = TestWorkspace::new();
     for folder in ["objects", "refs"] {
@@ -87,12 +87,12 @@ fn git_only_reads_in_the_repository_the_session_began_in() {
 
 #[test]
 fn options_that_hold_a_path_are_not_passed_over() {
-    let bench = TestWorkspace::new();
+    let workspace = TestWorkspace::new();
     let outside = tempfile::tempdir().unwrap();
-    symlink(outside.path(), bench.path("linkdir")).unwrap();
-    symlink(outside.path().join("secret"), bench.path("link")).unwrap();
-    symlink(outside.path().join("secret"), bench.path("-link")).unwrap();
-    bench.write("a.txt", "x");
+    symlink(outside.path(), workspace.path("linkdir")).unwrap();
+    symlink(outside.path().join("secret"), workspace.path("link")).unwrap();
+    symlink(outside.path().join("secret"), workspace.path("-link")).unwrap();
+    workspace.write("a.txt", "x");
     let commands = [
         "cp -t.git config",
         "mv -t.claude x",
@@ -112,7 +112,7 @@ fn options_that_hold_a_path_are_not_passed_over() {
         "touch -rlink a.txt",
     ];
     for mode in [PermissionMode::Default, PermissionMode::AcceptEdits] {
-        assert_eq!(differing_decisions(&bench, mode, &[], "ask", &commands), none());
+        assert_eq!(differing_decisions(&workspace, mode, &[], "ask", &commands), none());
     }
     let usual = [
         "ls -la",
@@ -140,18 +140,18 @@ fn options_that_hold_a_path_are_not_passed_over() {
         "cat -n a.txt",
         "stat -c %s a.txt",
     ];
-    assert_eq!(differing_decisions(&bench, PermissionMode::Default, &[], "allow", &usual), none());
+    assert_eq!(differing_decisions(&workspace, PermissionMode::Default, &[], "allow", &usual), none());
 }
 
 #[test]
 fn a_change_of_folder_is_followed_both_ways() {
     let home = tempfile::tempdir().unwrap();
-    let bench = TestWorkspace::with_options(WorkspaceOptions {
+    let workspace = TestWorkspace::with_options(WorkspaceOptions {
         env: [("HOME".into(), home.path().into())].into(),
         ..WorkspaceOptions::default()
     });
-    fs::create_dir_all(bench.path("a/b/c/d")).unwrap();
-    symlink("a/b/c/d", bench.path("l")).unwrap();
+    fs::create_dir_all(workspace.path("a/b/c/d")).unwrap();
+    symlink("a/b/c/d", workspace.path("l")).unwrap();
     let leading_out = [
         "cd -- && cat .ssh/id_rsa",
         "cd -P && mkdir -p .ssh && echo k > .ssh/authorized_keys",
@@ -163,19 +163,19 @@ fn a_change_of_folder_is_followed_both_ways() {
         "cd l/../../..",
     ];
     for mode in [PermissionMode::Default, PermissionMode::AcceptEdits] {
-        assert_eq!(differing_decisions(&bench, mode, &[], "ask", &leading_out), none());
+        assert_eq!(differing_decisions(&workspace, mode, &[], "ask", &leading_out), none());
     }
-    assert_eq!(bench.bash_decision(PermissionMode::Default, &[], "cd a/b && cat x"), "allow");
-    assert_eq!(bench.bash_decision(PermissionMode::Default, &[], "cd a/../a/b && ls"), "allow");
+    assert_eq!(workspace.bash_decision(PermissionMode::Default, &[], "cd a/b && cat x"), "allow");
+    assert_eq!(workspace.bash_decision(PermissionMode::Default, &[], "cd a/../a/b && ls"), "allow");
 }
 
 #[test]
 fn rules_about_files_follow_a_change_of_folder() {
-    let bench = TestWorkspace::new();
+    let workspace = TestWorkspace::new();
     let outside = tempfile::tempdir().unwrap();
     let denied = format!("deny Edit(/{}/denied/**)", outside.path().display());
     let into = format!("cd {} && touch denied/q", outside.path().display());
-    fs::create_dir_all(bench.path("src")).unwrap();
+    fs::create_dir_all(workspace.path("src")).unwrap();
     let table: [(&[&str], PermissionMode, &str, &str); 10] = [
         (&["deny Read(./src/.env)"], PermissionMode::Default, "cd src && cat .env", "deny"),
         (&["deny Read(./.env)", "allow Bash(cat:*)"], PermissionMode::Default, "cd src && cat ../.env", "deny"),
@@ -189,16 +189,16 @@ fn rules_about_files_follow_a_change_of_folder() {
         (&["deny Read(./src/.env)", "allow Bash"], PermissionMode::Default, "sh -c 'cat src/.env'", "deny"),
     ];
     for (texts, mode, command, expected) in table {
-        assert_eq!(bench.bash_decision(mode, texts, command), expected, "{texts:?} {command}");
+        assert_eq!(workspace.bash_decision(mode, texts, command), expected, "{texts:?} {command}");
     }
 }
 
 #[test]
 fn what_may_read_a_refused_file_is_asked_about() {
-    let bench = TestWorkspace::new();
-    bench.write(".env", "KEY=1");
-    bench.write("list", "KEY=1");
-    fs::create_dir_all(bench.path("empty")).unwrap();
+    let workspace = TestWorkspace::new();
+    workspace.write(".env", "KEY=1");
+    workspace.write("list", "KEY=1");
+    fs::create_dir_all(workspace.path("empty")).unwrap();
     let commands = [
         "grep -d recurse '' .",
         "grep -r KEY .",
@@ -217,15 +217,18 @@ fn what_may_read_a_refused_file_is_asked_about() {
     for behavior in ["deny", "ask"] {
         let rule = format!("{behavior} Read(./.env)");
         let found: Vec<String> =
-            differing_decisions(&bench, PermissionMode::Default, &[&rule], "ask", &commands).into_iter().collect();
+            differing_decisions(&workspace, PermissionMode::Default, &[&rule], "ask", &commands).into_iter().collect();
         assert_eq!(found, none(), "{behavior}");
     }
     let refused = ["git show HEAD:.env", "grep -f.env list", "cat ./.env", "grep KEY list .env"];
-    assert_eq!(differing_decisions(&bench, PermissionMode::Default, &["deny Read(./.env)"], "deny", &refused), none());
+    assert_eq!(
+        differing_decisions(&workspace, PermissionMode::Default, &["deny Read(./.env)"], "deny", &refused),
+        none()
+    );
     // The same where a rule allows every command.
     let unsure = ["cat .e*", "cat $F", "cat ${PWD}/.env", "cat .e{},nv}", "cat $((1))"];
     assert_eq!(
-        differing_decisions(&bench, PermissionMode::Default, &["allow Bash", "deny Read(./.env)"], "ask", &unsure),
+        differing_decisions(&workspace, PermissionMode::Default, &["allow Bash", "deny Read(./.env)"], "ask", &unsure),
         none()
     );
     let searching = [
@@ -240,30 +243,37 @@ fn what_may_read_a_refused_file_is_asked_about() {
     ];
     for allow in ["allow Bash", "allow Bash(grep:*)"] {
         let rules = [allow, "deny Read(./.env)"];
-        assert_eq!(differing_decisions(&bench, PermissionMode::Default, &rules, "ask", &searching), none(), "{allow}");
+        assert_eq!(
+            differing_decisions(&workspace, PermissionMode::Default, &rules, "ask", &searching),
+            none(),
+            "{allow}"
+        );
     }
     let code = ["python3 -c 'print(open(\".env\").read())'", "perl -e 'open(F, \"<.env\")'", "awk '{print}' .env"];
     for mode in [PermissionMode::Default, PermissionMode::BypassPermissions] {
-        assert_eq!(differing_decisions(&bench, mode, &["allow Bash", "deny Read(./.env)"], "deny", &code), none());
+        assert_eq!(differing_decisions(&workspace, mode, &["allow Bash", "deny Read(./.env)"], "deny", &code), none());
     }
     let usual = ["cat list", "make all", "git status", "git log --oneline -3", "ls .", "find . -name '*.rs'"];
     assert_eq!(
-        differing_decisions(&bench, PermissionMode::Default, &["allow Bash", "deny Read(./.env)"], "allow", &usual),
+        differing_decisions(&workspace, PermissionMode::Default, &["allow Bash", "deny Read(./.env)"], "allow", &usual),
         none()
     );
     let usual = ["cat list", "git status", "git log --oneline -3", "ls -la .", "grep KEY list"];
-    assert_eq!(differing_decisions(&bench, PermissionMode::Default, &["deny Read(./.env)"], "allow", &usual), none());
-    assert_eq!(bench.bash_decision(PermissionMode::Default, &["ask Read(list)"], "cat list"), "ask");
+    assert_eq!(
+        differing_decisions(&workspace, PermissionMode::Default, &["deny Read(./.env)"], "allow", &usual),
+        none()
+    );
+    assert_eq!(workspace.bash_decision(PermissionMode::Default, &["ask Read(list)"], "cat list"), "ask");
 }
 
 #[test]
 fn nothing_follows_a_moved_folder_unasked() {
-    let bench = TestWorkspace::new();
+    let workspace = TestWorkspace::new();
     let outside = tempfile::tempdir().unwrap();
-    fs::create_dir_all(bench.path("tmpl")).unwrap();
-    symlink(outside.path().join("file"), bench.path("tmpl/evil")).unwrap();
-    symlink(outside.path(), bench.path("tmpl/outdir")).unwrap();
-    bench.write("a.txt", "x");
+    fs::create_dir_all(workspace.path("tmpl")).unwrap();
+    symlink(outside.path().join("file"), workspace.path("tmpl/evil")).unwrap();
+    symlink(outside.path(), workspace.path("tmpl/outdir")).unwrap();
+    workspace.write("a.txt", "x");
     let commands = [
         "mv tmpl new && echo PWN > new/evil",
         "cp -r tmpl new && echo PWN > new/evil",
@@ -272,14 +282,14 @@ fn nothing_follows_a_moved_folder_unasked() {
         "mv tmpl new && cat new/evil",
         "for i in 1 2; do mv tmpl new; done",
     ];
-    assert_eq!(differing_decisions(&bench, PermissionMode::AcceptEdits, &[], "ask", &commands), none());
+    assert_eq!(differing_decisions(&workspace, PermissionMode::AcceptEdits, &[], "ask", &commands), none());
     let usual = ["mv tmpl new", "cp -r tmpl new", "mkdir -p in && mv a.txt in/", "cp a.txt b.txt && cat b.txt"];
-    assert_eq!(differing_decisions(&bench, PermissionMode::AcceptEdits, &[], "allow", &usual), none());
+    assert_eq!(differing_decisions(&workspace, PermissionMode::AcceptEdits, &[], "allow", &usual), none());
 }
 
 #[test]
-fn deny_rules_see_the_disguises_of_the_review() {
-    let bench = TestWorkspace::new();
+fn deny_rules_match_commands_disguised_as_in_the_review() {
+    let workspace = TestWorkspace::new();
     let rules = ["allow Bash", "deny Bash(rm:*)"];
     let commands = [
         "echo 'rm V' | sh -s arg",
@@ -314,7 +324,7 @@ fn deny_rules_see_the_disguises_of_the_review() {
         .filter(|command| {
             [PermissionMode::Default, PermissionMode::BypassPermissions]
                 .iter()
-                .any(|mode| bench.bash_decision(*mode, &rules, command) == "allow")
+                .any(|mode| workspace.bash_decision(*mode, &rules, command) == "allow")
         })
         .collect();
     // `xargs` alone runs `echo`.
@@ -328,23 +338,23 @@ fn deny_rules_see_the_disguises_of_the_review() {
         "read x",
         "git fetch origin",
     ];
-    assert_eq!(differing_decisions(&bench, PermissionMode::Default, &rules, "allow", &usual), none());
+    assert_eq!(differing_decisions(&workspace, PermissionMode::Default, &rules, "allow", &usual), none());
 }
 
 #[test]
-fn rules_about_files_hold_whatever_the_path_looks_like() {
-    let bench = TestWorkspace::new();
-    bench.write(".env", "SECRET=1\n");
-    bench.write("src/x", "SECRET=2\n");
-    bench.write("vendor/secrets/k", "SECRET=3\n");
-    symlink(bench.path(".env"), bench.path("link")).unwrap();
-    let absolute = format!("deny Read(/{}/.env)", bench.workspace.root().display());
+fn rules_for_files_match_every_form_of_the_path() {
+    let workspace = TestWorkspace::new();
+    workspace.write(".env", "SECRET=1\n");
+    workspace.write("src/x", "SECRET=2\n");
+    workspace.write("vendor/secrets/k", "SECRET=3\n");
+    symlink(workspace.path(".env"), workspace.path("link")).unwrap();
+    let absolute = format!("deny Read(/{}/.env)", workspace.inner.root().display());
     for rule in ["deny Read(./.env)", "deny Read(.env)", "ask Read(./.env)", &absolute] {
-        for path in [".env", "./.env", "src/../.env", "link", &bench.path_text("./.env")] {
+        for path in [".env", "./.env", "src/../.env", "link", &workspace.path_text("./.env")] {
             let input = json!({"file_path": path, "path": path, "pattern": "x"});
             for tool in ["Read", "Grep"] {
                 assert_ne!(
-                    decision_word(&bench.evaluate(PermissionMode::Default, &[rule], tool, &input)),
+                    decision_word(&workspace.evaluate(PermissionMode::Default, &[rule], tool, &input)),
                     "allow",
                     "{rule} {tool} {path}"
                 );
@@ -356,7 +366,7 @@ fn rules_about_files_hold_whatever_the_path_looks_like() {
         let input = json!({"file_path": path});
         for tool in ["Edit", "Write"] {
             assert_eq!(
-                decision_word(&bench.evaluate(PermissionMode::AcceptEdits, &[rule], tool, &input)),
+                decision_word(&workspace.evaluate(PermissionMode::AcceptEdits, &[rule], tool, &input)),
                 "deny",
                 "{rule} {tool}"
             );
@@ -365,17 +375,17 @@ fn rules_about_files_hold_whatever_the_path_looks_like() {
     for behavior in ["deny", "ask"] {
         let rule = format!("{behavior} Read(secrets/**)");
         let input = json!({"file_path": "vendor/secrets/k"});
-        assert_eq!(decision_word(&bench.evaluate(PermissionMode::Default, &[&rule], "Read", &input)), behavior);
+        assert_eq!(decision_word(&workspace.evaluate(PermissionMode::Default, &[&rule], "Read", &input)), behavior);
     }
     let input = json!({"file_path": "/srv/vendor/secrets/k"});
     assert_eq!(
-        decision_word(&bench.evaluate(PermissionMode::Default, &["allow Read(secrets/**)"], "Read", &input)),
+        decision_word(&workspace.evaluate(PermissionMode::Default, &["allow Read(secrets/**)"], "Read", &input)),
         "ask"
     );
 }
 
 #[tokio::test]
-async fn searches_leave_refused_files_out_however_they_begin() {
+async fn searches_omit_denied_files_from_every_start_folder() {
     let calls: [(&str, Value); 11] = [
         ("Grep", json!({"pattern": "SECRET", "output_mode": "content"})),
         ("Grep", json!({"pattern": "SECRET", "output_mode": "content", "path": "."})),
@@ -390,15 +400,15 @@ async fn searches_leave_refused_files_out_however_they_begin() {
         ("Glob", json!({"pattern": "link"})),
     ];
     for texts in [["deny Read(./.env)", "deny Read(src/x)"], ["ask Read(.env)", "deny Read(src/**)"]] {
-        let bench = TestWorkspace::new();
-        bench.write(".env", "SECRET=1\n");
-        bench.write("src/x", "SECRET=2\n");
-        bench.write("src/keep", "nothing\n");
-        symlink(bench.workspace.root(), bench.path("alias")).unwrap();
-        symlink(bench.path(".env"), bench.path("link")).unwrap();
-        bench.workspace.set_hidden_files(hidden_file_filter(&parse_rules(&texts), &bench.workspace));
+        let workspace = TestWorkspace::new();
+        workspace.write(".env", "SECRET=1\n");
+        workspace.write("src/x", "SECRET=2\n");
+        workspace.write("src/keep", "nothing\n");
+        symlink(workspace.inner.root(), workspace.path("alias")).unwrap();
+        symlink(workspace.path(".env"), workspace.path("link")).unwrap();
+        workspace.inner.set_hidden_files(hidden_file_filter(&parse_rules(&texts), &workspace.inner));
         for (tool, input) in &calls {
-            let found = success_text(bench.run_tool(tool, input.clone()).await);
+            let found = success_text(workspace.run_tool(tool, input.clone()).await);
             assert!(!found.contains("SECRET") && !found.contains(".env"), "{texts:?} {tool} {input}: {found}");
             assert!(!found.contains("src/x") && !found.contains("link"), "{texts:?} {tool} {input}: {found}");
         }
@@ -408,7 +418,7 @@ async fn searches_leave_refused_files_out_however_they_begin() {
 #[test]
 fn relative_rules_of_the_users_settings_begin_at_the_working_folder() {
     let home = tempfile::tempdir().unwrap();
-    let bench = TestWorkspace::with_options(WorkspaceOptions {
+    let workspace = TestWorkspace::with_options(WorkspaceOptions {
         env: [("HOME".into(), home.path().into())].into(),
         ..WorkspaceOptions::default()
     });
@@ -417,24 +427,24 @@ fn relative_rules_of_the_users_settings_begin_at_the_working_folder() {
         rules.add(Behavior::Deny, RuleSource::User, Rule::parse(text).unwrap());
     }
     let decide = |path: &Path| {
-        decision_word(&evaluate(PermissionMode::Default, &rules, "Read", &json!({"file_path": path}), &bench.workspace))
+        decision_word(&evaluate(PermissionMode::Default, &rules, "Read", &json!({"file_path": path}), &workspace.inner))
     };
-    assert_eq!(decide(&bench.path("secret.txt")), "deny");
-    assert_eq!(decide(&bench.path("two.txt")), "deny");
-    assert_eq!(decide(&bench.path("sub/deep.env")), "deny");
-    assert_eq!(decide(&bench.path("three.txt")), "allow");
+    assert_eq!(decide(&workspace.path("secret.txt")), "deny");
+    assert_eq!(decide(&workspace.path("two.txt")), "deny");
+    assert_eq!(decide(&workspace.path("sub/deep.env")), "deny");
+    assert_eq!(decide(&workspace.path("three.txt")), "allow");
     assert_eq!(decide(&home.path().join(".claude/three.txt")), "deny");
     let command = |text: &str| {
-        decision_word(&evaluate(PermissionMode::Default, &rules, "Bash", &json!({"command": text}), &bench.workspace))
+        decision_word(&evaluate(PermissionMode::Default, &rules, "Bash", &json!({"command": text}), &workspace.inner))
     };
     assert_eq!(command("cat secret.txt"), "deny");
 }
 
 #[test]
 fn allow_rules_do_not_cover_guarded_files_unless_they_name_them() {
-    let bench = TestWorkspace::new();
+    let workspace = TestWorkspace::new();
     let decide = |texts: &[&str], path: &str| {
-        decision_word(&bench.evaluate(PermissionMode::Default, texts, "Write", &json!({"file_path": path})))
+        decision_word(&workspace.evaluate(PermissionMode::Default, texts, "Write", &json!({"file_path": path})))
     };
     for path in [
         ".git/config",
@@ -480,11 +490,11 @@ fn allow_rules_do_not_cover_guarded_files_unless_they_name_them() {
         }
         assert_eq!(decide(&["allow Write"], &format!("x/{path}")), "ask", "x/{path}");
         let command = format!("echo x > {path}");
-        assert_eq!(bench.bash_decision(PermissionMode::Default, &["allow Edit"], &command), "ask", "{command}");
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &["allow Edit"], &command), "ask", "{command}");
     }
     // A folder that git takes for a repository, also when only one of its parts is missing.
     for name in ["r/HEAD", "r/objects/x", "r/refs/x", "s/objects/x", "s/refs/x", "t/HEAD"] {
-        bench.write(name, "");
+        workspace.write(name, "");
     }
     for path in ["r/config", "r/hooks/post-checkout", "s/HEAD", "t/commondir"] {
         assert_eq!(decide(&["allow Write"], path), "ask", "{path}");

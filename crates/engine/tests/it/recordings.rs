@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use quipu_engine::testing::tool::WorkspaceOptions;
 use quipu_engine::testing::tools;
-use quipu_testkit as kit;
 use serde_json::Value;
 
 use crate::TestWorkspace;
@@ -35,14 +34,14 @@ fn blocks<'a>(line: &'a Value, kind: &'a str) -> impl Iterator<Item = &'a Value>
 
 #[tokio::test]
 async fn calls_of_the_recordings_give_the_recorded_results() {
-    let Some(shared) = kit::shared_dir() else { return };
+    let Some(shared) = quipu_testkit::shared_dir() else { return };
     let mut compared = 0;
     for folder in FOLDERS {
         let text = std::fs::read_to_string(shared.join("recordings").join(folder).join("transcript.jsonl")).unwrap();
         let there = format!("/home/dev/{folder}");
         let env = [("PATH".into(), std::env::var_os("PATH").unwrap())].into();
-        let bench = TestWorkspace::with_options(WorkspaceOptions { env, ..WorkspaceOptions::default() });
-        let here = bench.workspace.root().to_str().unwrap().to_owned();
+        let workspace = TestWorkspace::with_options(WorkspaceOptions { env, ..WorkspaceOptions::default() });
+        let here = workspace.inner.root().to_str().unwrap().to_owned();
         let moved = |value: &Value| serde_json::from_str::<Value>(&value.to_string().replace(&there, &here)).unwrap();
         let mut calls: BTreeMap<String, Value> = BTreeMap::new();
         for line in lines(&text) {
@@ -66,7 +65,7 @@ async fn calls_of_the_recordings_give_the_recorded_results() {
             if let (Some(path), Some(text)) = (raw["file"]["filePath"].as_str(), raw["file"]["content"].as_str()) {
                 std::fs::write(path, text).unwrap();
             }
-            let output = bench.run_tool(name, call["input"].clone()).await;
+            let output = workspace.run_tool(name, call["input"].clone()).await;
             assert_eq!(output.is_error, result["is_error"].as_bool().unwrap_or(false), "{folder} {call}");
             let elided = |value: &Value| value.to_string().contains("<elided ");
             if !elided(&content) {

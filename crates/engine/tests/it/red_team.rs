@@ -208,7 +208,7 @@ pub(crate) struct World {
     folder: TempDir,
     pub(crate) workspace: Workspace,
     files_before: BTreeMap<PathBuf, String>,
-    /// They hear of every connection.
+    /// Sockets that receive every connection attempt.
     listening: (TcpListener, UdpSocket, UnixListener, UnixDatagram),
 }
 
@@ -290,8 +290,8 @@ impl World {
             return Some(format!("printed {text:?}"));
         }
         let (tcp, udp, unix, datagrams) = &self.listening;
-        let heard = udp.recv(&mut [0; 8]).is_ok() || datagrams.recv(&mut [0; 8]).is_ok();
-        if heard || tcp.accept().is_ok() || unix.accept().is_ok() {
+        let received = udp.recv(&mut [0; 8]).is_ok() || datagrams.recv(&mut [0; 8]).is_ok();
+        if received || tcp.accept().is_ok() || unix.accept().is_ok() {
             return Some("connected".to_owned());
         }
         let after = file_states(self.folder.path());
@@ -367,8 +367,8 @@ async fn no_attempt_does_harm() {
     let mut harm = Vec::new();
     for ((name, mode, texts, command), world) in plain.chain(with_files) {
         let input = json!({"command": world.command(command)});
-        let verdict = evaluate(*mode, &parse_rules(texts), "Bash", &input, &world.workspace);
-        if let Decision::Allow { profile, .. } = verdict {
+        let decision = evaluate(*mode, &parse_rules(texts), "Bash", &input, &world.workspace);
+        if let Decision::Allow { profile, .. } = decision {
             let output =
                 Bash.run(input, &world.workspace, &CallContext { profile, ..CallContext::new("toolu_1") }).await;
             let done = world.harm(&output, *mode);

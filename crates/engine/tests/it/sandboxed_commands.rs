@@ -26,19 +26,19 @@ fn sandbox_workspace() -> TestWorkspace {
     })
 }
 
-/// Whether the kernel can hold commands; where it cannot, that is said loudly.
-#[allow(clippy::print_stderr, reason = "whoever runs the tests must hear of it")]
+/// Whether the kernel supports the sandbox; prints a notice if it does not.
+#[allow(clippy::print_stderr, reason = "skipped tests are reported")]
 pub(crate) fn kernel_can() -> bool {
-    let bench = sandbox_workspace();
-    let level = bench.workspace.sandbox().level();
+    let workspace = sandbox_workspace();
+    let level = workspace.inner.sandbox().level();
     if *level != SandboxLevel::Full {
         eprintln!("\n*** NOT TESTED: this system cannot hold commands in a sandbox: {level:?} ***\n");
     }
     *level == SandboxLevel::Full
 }
 
-async fn run(bench: &TestWorkspace, profile: SandboxProfile, command: &str) -> ToolOutput {
-    bench
+async fn run(workspace: &TestWorkspace, profile: SandboxProfile, command: &str) -> ToolOutput {
+    workspace
         .run_tool_with("Bash", json!({"command": command}), &CallContext { profile, ..CallContext::new("toolu_1") })
         .await
 }
@@ -48,9 +48,9 @@ async fn a_command_that_reads_is_held_to_reading() {
     if !kernel_can() {
         return;
     }
-    let bench = sandbox_workspace();
-    bench.write("a", "text\n");
-    let read = async |command: &str| run(&bench, SandboxProfile::Read, command).await;
+    let workspace = sandbox_workspace();
+    workspace.write("a", "text\n");
+    let read = async |command: &str| run(&workspace, SandboxProfile::Read, command).await;
     assert_eq!(success_text(read("cat a | tr a-z A-Z; wc -l < a").await), "TEXT\n1");
     assert_eq!(
         success_text(read("cat <(echo one) <<< two; echo x > /dev/null; echo t > $TMPDIR/t && cat $TMPDIR/t").await),
@@ -69,7 +69,7 @@ async fn a_command_that_reads_is_held_to_reading() {
         "truncate -s 0 a",
     ] {
         error_text(read(command).await);
-        assert_eq!(bench.read_text("a"), "text\n", "{command}");
+        assert_eq!(workspace.read_text("a"), "text\n", "{command}");
     }
     assert!(error_text(read("exec 3<>/dev/tcp/127.0.0.1/9").await).contains("Operation not permitted"));
     let home = std::env::var("HOME").unwrap();
@@ -87,19 +87,19 @@ async fn a_workspace_is_written_but_for_what_is_guarded_or_refused() {
     if !kernel_can() {
         return;
     }
-    let bench = sandbox_workspace();
+    let workspace = sandbox_workspace();
     for name in ["a", ".git/config", "sub/.git/HEAD", ".mcp.json", "kept", ".env", "src/b"] {
-        bench.write(name, "old\n");
+        workspace.write(name, "old\n");
     }
-    bench.workspace.sandbox().set_restrictions(sandbox_restrictions(
+    workspace.inner.sandbox().set_restrictions(sandbox_restrictions(
         &parse_rules(&["deny Edit(kept)", "deny Read(.env)"]),
-        &bench.workspace,
+        &workspace.inner,
     ));
-    let work = async |command: &str| run(&bench, SandboxProfile::Workspace, command).await;
+    let work = async |command: &str| run(&workspace, SandboxProfile::Workspace, command).await;
     success_text(
         work("echo new > a; mkdir d; cp a d/b; mv d e; chmod 700 e; touch -d 2001-01-01 a; ln -s a l; rm src/b").await,
     );
-    assert_eq!((bench.read_text("a"), bench.read_text("e/b")), ("new\n".to_owned(), "new\n".to_owned()));
+    assert_eq!((workspace.read_text("a"), workspace.read_text("e/b")), ("new\n".to_owned(), "new\n".to_owned()));
     for command in [
         "echo x > .git/config",
         "touch .git/new",
@@ -118,7 +118,7 @@ async fn a_workspace_is_written_but_for_what_is_guarded_or_refused() {
         error_text(work(command).await);
     }
     for name in [".git/config", "sub/.git/HEAD", ".mcp.json", "kept", ".env"] {
-        assert_eq!(bench.read_text(name), "old\n", "{name}");
+        assert_eq!(workspace.read_text(name), "old\n", "{name}");
     }
 }
 
@@ -127,17 +127,23 @@ async fn a_guarded_file_that_a_command_makes_is_moved_aside() {
     if !kernel_can() {
         return;
     }
-    let bench = sandbox_workspace();
-    bench.write("a", "x");
-    let output =
-        run(&bench, SandboxProfile::Workspace, "mkdir -p sub .claude && cp a .claude/settings.json && cp a sub/.envrc")
-            .await;
+    let workspace = sandbox_workspace();
+    workspace.write("a", "x");
+    let output = run(
+        &workspace,
+        SandboxProfile::Workspace,
+        "mkdir -p sub .claude && cp a .claude/settings.json && cp a sub/.envrc",
+    )
+    .await;
     let text = error_text(output);
-    assert!(text.contains(&bench.path_text(".claude")) && text.contains(&bench.path_text("sub/.envrc")), "{text}");
-    assert!(!bench.path(".claude").exists() && !bench.path("sub/.envrc").exists());
-    assert_eq!(bench.read_text("claude.moved-aside-1/settings.json"), "x");
-    assert_eq!(bench.read_text("sub/envrc.moved-aside-1"), "x");
-    success_text(run(&bench, SandboxProfile::Workspace, "cat a").await);
+    assert!(
+        text.contains(&workspace.path_text(".claude")) && text.contains(&workspace.path_text("sub/.envrc")),
+        "{text}"
+    );
+    assert!(!workspace.path(".claude").exists() && !workspace.path("sub/.envrc").exists());
+    assert_eq!(workspace.read_text("claude.moved-aside-1/settings.json"), "x");
+    assert_eq!(workspace.read_text("sub/envrc.moved-aside-1"), "x");
+    success_text(run(&workspace, SandboxProfile::Workspace, "cat a").await);
 }
 
 #[tokio::test]
@@ -145,13 +151,13 @@ async fn a_guarded_file_cannot_be_replaced_by_moving_the_folder_above_it() {
     if !kernel_can() {
         return;
     }
-    let bench = sandbox_workspace();
-    bench.write("sub/.git/config", "old");
+    let workspace = sandbox_workspace();
+    workspace.write("sub/.git/config", "old");
     let command = "mv sub away; mkdir -p sub/.git; echo new > sub/.git/config";
-    let text = error_text(run(&bench, SandboxProfile::Workspace, command).await);
-    assert!(text.contains(&bench.path_text("sub/.git")), "{text}");
-    assert!(!bench.path("sub/.git").exists());
-    let kept = ["away/.git/config", "away/git.moved-aside-1/config"].iter().any(|name| bench.path(name).exists());
+    let text = error_text(run(&workspace, SandboxProfile::Workspace, command).await);
+    assert!(text.contains(&workspace.path_text("sub/.git")), "{text}");
+    assert!(!workspace.path("sub/.git").exists());
+    let kept = ["away/.git/config", "away/git.moved-aside-1/config"].iter().any(|name| workspace.path(name).exists());
     assert!(kept);
 }
 
@@ -160,31 +166,31 @@ async fn files_that_rules_refuse_are_found_again_when_they_change() {
     if !kernel_can() {
         return;
     }
-    let bench = sandbox_workspace();
-    bench.write("deep/down/a.pem", "SECRET");
-    bench.write("kept/b", "SECRET");
-    bench.workspace.sandbox().set_restrictions(sandbox_restrictions(
+    let workspace = sandbox_workspace();
+    workspace.write("deep/down/a.pem", "SECRET");
+    workspace.write("kept/b", "SECRET");
+    workspace.inner.sandbox().set_restrictions(sandbox_restrictions(
         &parse_rules(&["deny Read(*.pem)", "deny Read(kept/**)"]),
-        &bench.workspace,
+        &workspace.inner,
     ));
-    let read = async |command: &str| run(&bench, SandboxProfile::Read, command).await;
+    let read = async |command: &str| run(&workspace, SandboxProfile::Read, command).await;
     assert!(error_text(read("cat deep/down/a.pem").await).contains("Permission denied"));
     error_text(read("cat kept/b").await);
     error_text(read("cat kept/*").await);
-    bench
-        .workspace
+    workspace
+        .inner
         .sandbox()
-        .set_restrictions(sandbox_restrictions(&parse_rules(&["deny Read(kept/b)"]), &bench.workspace));
+        .set_restrictions(sandbox_restrictions(&parse_rules(&["deny Read(kept/b)"]), &workspace.inner));
     assert_eq!(success_text(read("cat deep/down/a.pem").await), "SECRET");
     error_text(read("cat kept/b").await);
 }
 
 #[tokio::test]
 async fn without_a_launcher_nothing_is_started_in_a_profile() {
-    let bench = TestWorkspace::new();
-    bench.write("a", "x");
+    let workspace = TestWorkspace::new();
+    workspace.write("a", "x");
     for profile in [SandboxProfile::Read, SandboxProfile::Workspace] {
-        assert!(error_text(run(&bench, profile, "cat a").await).contains("cannot be held in a sandbox"));
+        assert!(error_text(run(&workspace, profile, "cat a").await).contains("cannot be held in a sandbox"));
     }
 }
 
@@ -202,17 +208,18 @@ async fn a_command_in_the_sandbox_ends_with_all_its_children() {
         let env = [("PATH", std::env::var_os("PATH").unwrap())];
         let env = env.into_iter().map(|(name, value)| (name.into(), value)).collect();
         let sandbox = sandbox::SandboxOptions { assumed_level: Some(level), ..real_sandbox_options() };
-        let bench = TestWorkspace::with_real_sandbox(WorkspaceOptions { env, sandbox, ..WorkspaceOptions::default() });
+        let workspace =
+            TestWorkspace::with_real_sandbox(WorkspaceOptions { env, sandbox, ..WorkspaceOptions::default() });
         let call = CallContext { profile: SandboxProfile::Read, ..CallContext::new("toolu_1") };
         let input = json!({"command": "sleep 98765.25 & sleep 98765.25", "timeout": 500});
-        assert!(error_text(bench.run_tool_with("Bash", input, &call).await).contains("timed out"));
+        assert!(error_text(workspace.run_tool_with("Bash", input, &call).await).contains("timed out"));
         assert_eq!(running(), 0);
     }
 }
 
 /// The processes of a launcher program that wait for a command, once there are `count`.
 fn waiting(launcher: &Path, count: usize) -> Vec<PathBuf> {
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
         let all = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
         let name = format!("{}\0", launcher.display());
@@ -222,7 +229,7 @@ fn waiting(launcher: &Path, count: usize) -> Vec<PathBuf> {
         if found.len() == count {
             return found;
         }
-        assert!(begun.elapsed() < Duration::from_secs(10), "{found:?} are waiting, not {count}");
+        assert!(started.elapsed() < Duration::from_secs(10), "{found:?} are waiting, not {count}");
         std::thread::yield_now();
     }
 }
@@ -242,23 +249,23 @@ async fn a_command_runs_in_the_launcher_that_waits() {
         assumed_level: Some(SandboxLevel::WithoutMounts),
         ..real_sandbox_options()
     };
-    let bench = TestWorkspace::with_real_sandbox(WorkspaceOptions { env, sandbox, ..WorkspaceOptions::default() });
-    bench.write("sub/a", "text\n");
-    let read = async |command: &str| success_text(run(&bench, SandboxProfile::Read, command).await);
+    let workspace = TestWorkspace::with_real_sandbox(WorkspaceOptions { env, sandbox, ..WorkspaceOptions::default() });
+    workspace.write("sub/a", "text\n");
+    let read = async |command: &str| success_text(run(&workspace, SandboxProfile::Read, command).await);
     read("cd sub").await;
     let process = waiting(&launcher, 1).remove(0);
     assert_eq!(std::fs::read(process.join("environ")).unwrap(), b"");
     assert_eq!(process.join("cwd").read_link().unwrap(), Path::new("/"));
     // It gets the variables and the folder of the command that it runs.
-    let said = read("echo /proc/$$ $LANG $CLAUDECODE; pwd; cat a; ls $TMPDIR").await;
-    assert_eq!(said, format!("{} C 1\n{}\ntext", process.display(), bench.path_text("sub")));
+    let output = read("echo /proc/$$ $LANG $CLAUDECODE; pwd; cat a; ls $TMPDIR").await;
+    assert_eq!(output, format!("{} C 1\n{}\ntext", process.display(), workspace.path_text("sub")));
     let process = waiting(&launcher, 1).remove(0);
     let id = process.file_name().unwrap().to_str().unwrap();
     assert!(std::process::Command::new("kill").args(["-9", id]).status().unwrap().success());
     waiting(&launcher, 0);
     assert_eq!(read("cat a").await, "text");
     waiting(&launcher, 1);
-    drop(bench);
+    drop(workspace);
     waiting(&launcher, 0);
 }
 
@@ -275,9 +282,9 @@ async fn many_commands_at_once_are_all_held() {
     if !kernel_can() {
         return;
     }
-    let bench = sandbox_workspace();
-    bench.write("a", "text\n");
-    let commands = (0..40).map(|_| run(&bench, SandboxProfile::Read, "cat a; touch b"));
+    let workspace = sandbox_workspace();
+    workspace.write("a", "text\n");
+    let commands = (0..40).map(|_| run(&workspace, SandboxProfile::Read, "cat a; touch b"));
     for output in futures_util::future::join_all(commands).await {
         let text = error_text(output);
         assert!(text.contains("text\ntouch: ") && text.contains("It ran in a sandbox"), "{text}");
@@ -300,12 +307,12 @@ async fn the_settings_of_git_are_readable_and_the_rest_of_home_is_not() {
     write(".config/git/credentials", "SECRET");
     let env = [("PATH", std::env::var_os("PATH").unwrap()), ("HOME", home.path().into())];
     let env = env.into_iter().map(|(name, value)| (name.into(), value)).collect();
-    let bench = TestWorkspace::with_real_sandbox(WorkspaceOptions {
+    let workspace = TestWorkspace::with_real_sandbox(WorkspaceOptions {
         env,
         sandbox: real_sandbox_options(),
         ..WorkspaceOptions::default()
     });
-    let read = async |command: &str| run(&bench, SandboxProfile::Read, command).await;
+    let read = async |command: &str| run(&workspace, SandboxProfile::Read, command).await;
     assert_eq!(success_text(read("git config user.name; cat ~/ignored").await), "Somebody\nx");
     error_text(read("cat ~/.config/git/credentials").await);
     error_text(read("ls ~").await);

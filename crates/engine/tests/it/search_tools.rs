@@ -9,51 +9,52 @@ use serde_json::{Value, json};
 use crate::{TestWorkspace, error_text, parse_rules, success_text};
 
 /// A file that was changed so many minutes after others.
-fn write_aged(bench: &TestWorkspace, name: &str, content: &str, minutes: u64) {
-    bench.write(name, content);
+fn write_aged(workspace: &TestWorkspace, name: &str, content: &str, minutes: u64) {
+    workspace.write(name, content);
     let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000 + 60 * minutes);
-    File::options().write(true).open(bench.path(name)).unwrap().set_modified(time).unwrap();
+    File::options().write(true).open(workspace.path(name)).unwrap().set_modified(time).unwrap();
 }
 
 fn sample_tree() -> TestWorkspace {
-    let bench = TestWorkspace::new();
-    write_aged(&bench, "src/main.rs", "fn main() {\n    run();\n}\n", 1);
-    write_aged(&bench, "src/deep/run.rs", "// Run\nfn run() {}\n", 3);
-    write_aged(&bench, "notes.md", "run it\nRUN it\n", 2);
-    write_aged(&bench, "target/out.rs", "fn run() {}\n", 4);
-    write_aged(&bench, ".hidden.rs", "fn run() {}\n", 0);
-    bench.write(".git/config.rs", "fn run() {}\n");
-    bench.write(".gitignore", "target/\n");
-    bench.write("blob.rs", b"run\0run\n");
-    bench
+    let workspace = TestWorkspace::new();
+    write_aged(&workspace, "src/main.rs", "fn main() {\n    run();\n}\n", 1);
+    write_aged(&workspace, "src/deep/run.rs", "// Run\nfn run() {}\n", 3);
+    write_aged(&workspace, "notes.md", "run it\nRUN it\n", 2);
+    write_aged(&workspace, "target/out.rs", "fn run() {}\n", 4);
+    write_aged(&workspace, ".hidden.rs", "fn run() {}\n", 0);
+    workspace.write(".git/config.rs", "fn run() {}\n");
+    workspace.write(".gitignore", "target/\n");
+    workspace.write("blob.rs", b"run\0run\n");
+    workspace
 }
 
 #[tokio::test]
 async fn files_are_found_by_name_the_latest_first() {
-    let bench = sample_tree();
-    std::fs::remove_file(bench.path("blob.rs")).unwrap();
-    let lines = |names: &[&str]| names.iter().map(|name| bench.path_text(name)).collect::<Vec<_>>().join("\n");
+    let workspace = sample_tree();
+    std::fs::remove_file(workspace.path("blob.rs")).unwrap();
+    let lines = |names: &[&str]| names.iter().map(|name| workspace.path_text(name)).collect::<Vec<_>>().join("\n");
     let all = ["target/out.rs", "src/deep/run.rs", "src/main.rs", ".hidden.rs"];
-    assert_eq!(success_text(bench.run_tool("Glob", json!({"pattern": "**/*.rs"})).await), lines(&all));
-    assert_eq!(success_text(bench.run_tool("Glob", json!({"pattern": "*.rs"})).await), lines(&all));
-    assert_eq!(success_text(bench.run_tool("Glob", json!({"pattern": "src/*.rs"})).await), lines(&["src/main.rs"]));
+    assert_eq!(success_text(workspace.run_tool("Glob", json!({"pattern": "**/*.rs"})).await), lines(&all));
+    assert_eq!(success_text(workspace.run_tool("Glob", json!({"pattern": "*.rs"})).await), lines(&all));
+    assert_eq!(success_text(workspace.run_tool("Glob", json!({"pattern": "src/*.rs"})).await), lines(&["src/main.rs"]));
     assert_eq!(
-        success_text(bench.run_tool("Glob", json!({"pattern": "*.rs", "path": "src/deep"})).await),
+        success_text(workspace.run_tool("Glob", json!({"pattern": "*.rs", "path": "src/deep"})).await),
         lines(&["src/deep/run.rs"])
     );
-    let absolute = format!("{}/**/*.md", bench.workspace.root().display());
-    assert_eq!(success_text(bench.run_tool("Glob", json!({"pattern": absolute})).await), lines(&["notes.md"]));
-    assert_eq!(success_text(bench.run_tool("Glob", json!({"pattern": "*.txt"})).await), "No files found");
+    let absolute = format!("{}/**/*.md", workspace.inner.root().display());
+    assert_eq!(success_text(workspace.run_tool("Glob", json!({"pattern": absolute})).await), lines(&["notes.md"]));
+    assert_eq!(success_text(workspace.run_tool("Glob", json!({"pattern": "*.txt"})).await), "No files found");
     assert!(
-        error_text(bench.run_tool("Glob", json!({"pattern": "*", "path": "none"})).await).contains("does not exist")
+        error_text(workspace.run_tool("Glob", json!({"pattern": "*", "path": "none"})).await)
+            .contains("does not exist")
     );
 }
 
 #[tokio::test]
 async fn no_more_than_a_hundred_files_are_named() {
-    let bench = TestWorkspace::new();
-    (0..101).for_each(|i| bench.write(&format!("f{i}"), ""));
-    let output = bench.run_tool("Glob", json!({"pattern": "f*"})).await;
+    let workspace = TestWorkspace::new();
+    (0..101).for_each(|i| workspace.write(&format!("f{i}"), ""));
+    let output = workspace.run_tool("Glob", json!({"pattern": "f*"})).await;
     let raw = output.raw.clone().unwrap();
     assert_eq!((raw["numFiles"].as_u64(), raw["truncated"].as_bool()), (Some(100), Some(true)));
     let words = success_text(output);
@@ -63,9 +64,9 @@ async fn no_more_than_a_hundred_files_are_named() {
 
 #[tokio::test]
 async fn lines_are_found_by_pattern() {
-    let bench = sample_tree();
+    let workspace = sample_tree();
     let check = async |input: Value, expected: &str| {
-        assert_eq!(success_text(bench.run_tool("Grep", input.clone()).await), expected, "{input}")
+        assert_eq!(success_text(workspace.run_tool("Grep", input.clone()).await), expected, "{input}")
     };
     check(json!({"pattern": "fn run"}), "Found 2 files\nsrc/deep/run.rs\n.hidden.rs").await;
     check(json!({"pattern": "nothing"}), "No files found").await;
@@ -114,37 +115,39 @@ async fn lines_are_found_by_pattern() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_searched_is_said() {
-    let bench = sample_tree();
-    let missing = error_text(bench.run_tool("Grep", json!({"pattern": "x", "path": "/none"})).await);
+async fn queries_that_cannot_be_searched_are_reported() {
+    let workspace = sample_tree();
+    let missing = error_text(workspace.run_tool("Grep", json!({"pattern": "x", "path": "/none"})).await);
     assert_eq!(missing, "<tool_use_error>Path does not exist: /none</tool_use_error>");
-    assert!(error_text(bench.run_tool("Grep", json!({"pattern": "(("})).await).contains("pattern cannot be read"));
-    assert!(error_text(bench.run_tool("Grep", json!({"pattern": "x", "type": "klingon"})).await).contains("klingon"));
+    assert!(error_text(workspace.run_tool("Grep", json!({"pattern": "(("})).await).contains("pattern cannot be read"));
     assert!(
-        error_text(bench.run_tool("Grep", json!({"pattern": "x", "output_mode": "all"})).await)
+        error_text(workspace.run_tool("Grep", json!({"pattern": "x", "type": "klingon"})).await).contains("klingon")
+    );
+    assert!(
+        error_text(workspace.run_tool("Grep", json!({"pattern": "x", "output_mode": "all"})).await)
             .contains("`output_mode` must be one of")
     );
 }
 
 #[tokio::test]
 async fn searches_pass_over_what_may_not_be_read() {
-    let bench = sample_tree();
-    bench.workspace.set_hidden_files(hidden_file_filter(&parse_rules(&["deny Read(src/deep/**)"]), &bench.workspace));
+    let workspace = sample_tree();
+    workspace.inner.set_hidden_files(hidden_file_filter(&parse_rules(&["deny Read(src/deep/**)"]), &workspace.inner));
     assert_eq!(
-        success_text(bench.run_tool("Grep", json!({"pattern": "fn run", "path": "src"})).await),
+        success_text(workspace.run_tool("Grep", json!({"pattern": "fn run", "path": "src"})).await),
         "No files found"
     );
-    let found = success_text(bench.run_tool("Glob", json!({"pattern": "src/**/*.rs"})).await);
-    assert_eq!(found, bench.path_text("src/main.rs"));
+    let found = success_text(workspace.run_tool("Glob", json!({"pattern": "src/**/*.rs"})).await);
+    assert_eq!(found, workspace.path_text("src/main.rs"));
 }
 
 #[tokio::test]
 async fn searches_follow_no_links() {
-    let bench = TestWorkspace::new();
+    let workspace = TestWorkspace::new();
     let outside = tempfile::tempdir().unwrap();
     std::fs::write(outside.path().join("secret.rs"), "fn run").unwrap();
-    std::os::unix::fs::symlink(outside.path(), bench.path("out")).unwrap();
-    std::os::unix::fs::symlink(outside.path().join("secret.rs"), bench.path("link.rs")).unwrap();
-    assert_eq!(success_text(bench.run_tool("Grep", json!({"pattern": "fn run"})).await), "No files found");
-    assert!(!success_text(bench.run_tool("Glob", json!({"pattern": "**/*"})).await).contains("secret"));
+    std::os::unix::fs::symlink(outside.path(), workspace.path("out")).unwrap();
+    std::os::unix::fs::symlink(outside.path().join("secret.rs"), workspace.path("link.rs")).unwrap();
+    assert_eq!(success_text(workspace.run_tool("Grep", json!({"pattern": "fn run"})).await), "No files found");
+    assert!(!success_text(workspace.run_tool("Glob", json!({"pattern": "**/*"})).await).contains("secret"));
 }

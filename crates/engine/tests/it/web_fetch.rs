@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 
 use crate::{TestWorkspace, error_text, success_text};
 
-/// A server on this machine that answers each path as told, and any other with 404.
+/// A server on loopback that answers the given paths, and any other with 404.
 async fn server(pages: Vec<(&'static str, String)>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -48,8 +48,8 @@ async fn a_page_comes_as_text() {
                 <ul><li>x</li><li><a href=\"https://e.org/?a=1&amp;b\">y</a></li></ul><pre>a\n  b</pre><!-- <p>no --></body></html>";
     let url =
         server(vec![("/", page("text/html; charset=utf-8", html)), ("/plain", page("text/plain", "a <b> c"))]).await;
-    let bench = open_workspace();
-    let output = bench.run_tool("WebFetch", json!({"url": format!("{url}/"), "prompt": "?"})).await;
+    let workspace = open_workspace();
+    let output = workspace.run_tool("WebFetch", json!({"url": format!("{url}/"), "prompt": "?"})).await;
     let raw = output.raw.clone().unwrap();
     assert_eq!(
         (&raw["code"], &raw["codeText"], raw["bytes"].as_u64()),
@@ -57,7 +57,7 @@ async fn a_page_comes_as_text() {
     );
     assert_eq!(success_text(output), "# A & B\n\nOne two three.\n- x\n- y (https://e.org/?a=1&b)\n\na\n  b");
     assert_eq!(
-        success_text(bench.run_tool("WebFetch", json!({"url": format!("{url}/plain"), "prompt": "?"})).await),
+        success_text(workspace.run_tool("WebFetch", json!({"url": format!("{url}/plain"), "prompt": "?"})).await),
         "a <b> c"
     );
 }
@@ -67,12 +67,12 @@ async fn a_model_may_answer_about_the_page() {
     let url = server(vec![("/", page("text/plain", "the page"))]).await;
     let summarise: quipu_engine::testing::tool::Summariser =
         Arc::new(|prompt, page| Box::pin(async move { Ok(format!("{prompt} -> {page}")) }));
-    let bench = TestWorkspace::with_options(WorkspaceOptions {
+    let workspace = TestWorkspace::with_options(WorkspaceOptions {
         fetch_scope: FetchScope::Any,
         summariser: Some(summarise),
         ..WorkspaceOptions::default()
     });
-    let output = bench.run_tool("WebFetch", json!({"url": url, "prompt": "what?"})).await;
+    let output = workspace.run_tool("WebFetch", json!({"url": url, "prompt": "what?"})).await;
     assert_eq!(success_text(output), "what? -> the page");
 }
 
@@ -87,9 +87,9 @@ async fn pages_that_lead_elsewhere_are_followed_on_their_host_only() {
         ("/ring", redirect("/ring")),
     ])
     .await;
-    let bench = open_workspace();
+    let workspace = open_workspace();
     let fetch =
-        async |path: &str| bench.run_tool("WebFetch", json!({"url": format!("{url}{path}"), "prompt": "?"})).await;
+        async |path: &str| workspace.run_tool("WebFetch", json!({"url": format!("{url}{path}"), "prompt": "?"})).await;
     assert_eq!(success_text(fetch("/here").await), "there");
     let away = error_text(fetch("/away").await);
     assert!(away.contains(&other) && !away.contains("secret"), "{away}");
@@ -103,18 +103,18 @@ async fn what_is_not_text_or_too_long_is_refused() {
     let long =
         format!("HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\n{}", "x".repeat(11 << 20));
     let url = server(vec![("/pic", page("image/png", "x")), ("/long", long)]).await;
-    let bench = open_workspace();
+    let workspace = open_workspace();
     assert!(
-        error_text(bench.run_tool("WebFetch", json!({"url": format!("{url}/pic"), "prompt": "?"})).await)
+        error_text(workspace.run_tool("WebFetch", json!({"url": format!("{url}/pic"), "prompt": "?"})).await)
             .contains("not text")
     );
     assert!(
-        error_text(bench.run_tool("WebFetch", json!({"url": format!("{url}/long"), "prompt": "?"})).await)
+        error_text(workspace.run_tool("WebFetch", json!({"url": format!("{url}/long"), "prompt": "?"})).await)
             .contains("more than")
     );
     for url in ["file:///etc/passwd", "ftp://example.com", "javascript:1", "nonsense", "https://me:pw@example.com/"] {
         assert!(
-            error_text(bench.run_tool("WebFetch", json!({"url": url, "prompt": "?"})).await)
+            error_text(workspace.run_tool("WebFetch", json!({"url": url, "prompt": "?"})).await)
                 .starts_with("<tool_use_error>"),
             "{url}"
         );
@@ -167,16 +167,17 @@ async fn private_addresses_are_refused_however_they_are_written() {
         "127。0。0。1",
         "%31%32%37.0.0.1",
     ];
-    let bench = TestWorkspace::new();
+    let workspace = TestWorkspace::new();
     for host in hosts {
-        let output = bench.run_tool("WebFetch", json!({"url": format!("http://{host}:{port}/"), "prompt": "?"})).await;
+        let output =
+            workspace.run_tool("WebFetch", json!({"url": format!("http://{host}:{port}/"), "prompt": "?"})).await;
         let words = error_text(output);
         assert!(words.contains("not on the public internet"), "{host}: {words}");
     }
 }
 
 #[tokio::test]
-async fn a_name_for_a_private_address_is_refused_when_it_is_looked_up() {
+async fn a_name_of_a_private_address_is_refused_when_it_is_resolved() {
     use reqwest::dns::Resolve as _;
     // A name with a dot, which only looking it up tells: the machine's own list of names has it or it is not found.
     let resolver = quipu_engine::testing::tool::ScopedResolver(FetchScope::Public);
@@ -188,7 +189,7 @@ async fn a_name_for_a_private_address_is_refused_when_it_is_looked_up() {
 }
 
 #[test]
-fn public_addresses_are_told_from_others() {
+fn public_addresses_are_distinguished_from_others() {
     for ip in
         ["1.1.1.1", "172.15.0.1", "172.32.0.1", "100.63.0.1", "2606:4700::1111", "::ffff:1.1.1.1", "2002:101:101::"]
     {
@@ -211,7 +212,7 @@ fn public_addresses_are_told_from_others() {
 }
 
 #[tokio::test]
-async fn another_question_about_a_page_asks_nobody() {
+async fn another_question_about_a_page_makes_no_request() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     // It answers once and is gone.
@@ -221,9 +222,9 @@ async fn another_question_about_a_page_asks_nobody() {
         let _ = stream.read(&mut buffer).await;
         stream.write_all(page("text/plain", "once").as_bytes()).await.unwrap();
     });
-    let bench = open_workspace();
+    let workspace = open_workspace();
     for prompt in ["?", "and?"] {
-        assert_eq!(success_text(bench.run_tool("WebFetch", json!({"url": url, "prompt": prompt})).await), "once");
+        assert_eq!(success_text(workspace.run_tool("WebFetch", json!({"url": url, "prompt": prompt})).await), "once");
     }
 }
 
@@ -231,11 +232,11 @@ async fn another_question_about_a_page_asks_nobody() {
 async fn a_proxy_is_used_and_private_addresses_stay_out_of_reach() {
     let proxy = server(vec![("http://example.com/x", page("text/plain", "through the proxy"))]).await;
     let env = |name: &str, value: &str| (name.into(), value.into());
-    let bench = TestWorkspace::with_options(WorkspaceOptions {
+    let workspace = TestWorkspace::with_options(WorkspaceOptions {
         env: [env("HTTP_PROXY", &proxy)].into(),
         ..WorkspaceOptions::default()
     });
-    let fetch = async |url: &str| bench.run_tool("WebFetch", json!({"url": url, "prompt": "?"})).await;
+    let fetch = async |url: &str| workspace.run_tool("WebFetch", json!({"url": url, "prompt": "?"})).await;
     assert_eq!(success_text(fetch("http://example.com/x").await), "through the proxy");
     for private in ["http://127.0.0.1/x", "http://10.0.0.1/x", "http://localhost/x", "http://nas.local/x"] {
         assert!(error_text(fetch(private).await).contains("not on the public internet"), "{private}");
@@ -243,13 +244,13 @@ async fn a_proxy_is_used_and_private_addresses_stay_out_of_reach() {
     // What is excepted goes direct, and is looked at as ever.
     let own = server(vec![("/x", page("text/plain", "direct"))]).await;
     let vars = [env("HTTP_PROXY", &proxy), env("NO_PROXY", "127.0.0.1")];
-    let bench = TestWorkspace::with_options(WorkspaceOptions {
+    let workspace = TestWorkspace::with_options(WorkspaceOptions {
         env: vars.into(),
         fetch_scope: FetchScope::Any,
         ..WorkspaceOptions::default()
     });
     assert_eq!(
-        success_text(bench.run_tool("WebFetch", json!({"url": format!("{own}/x"), "prompt": "?"})).await),
+        success_text(workspace.run_tool("WebFetch", json!({"url": format!("{own}/x"), "prompt": "?"})).await),
         "direct"
     );
 }

@@ -6,7 +6,7 @@ fn parse(query: &str) -> SearchTerms {
 }
 
 #[test]
-fn the_index_is_asked_for_words_phrases_and_beginnings() {
+fn the_index_is_queried_for_words_phrases_and_prefixes() {
     let check = |query: &str, expect: &str| assert_eq!(parse(query).candidate_expression().unwrap(), expect, "{query}");
     check("tide Table", r#"(("tide")) AND (("table"))"#);
     check("getUserById", r#"((("get user by id" OR "getuserbyid")))"#);
@@ -39,7 +39,7 @@ fn the_index_is_asked_for_words_phrases_and_beginnings() {
 }
 
 #[test]
-fn words_side_by_side_are_asked_for_first() {
+fn adjacent_words_are_queried_first() {
     let check = |query: &str, expect: Option<&str>| {
         assert_eq!(parse(query).adjacent_expression().as_deref(), expect, "{query}")
     };

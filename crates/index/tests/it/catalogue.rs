@@ -53,7 +53,7 @@ fn append(path: &Path, text: &str) {
     OpenOptions::new().append(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
 }
 
-fn spent(id: &str, second: u32, output: u32) -> String {
+fn usage_line(id: &str, second: u32, output: u32) -> String {
     let usage = format!(r#""input_tokens":10,"output_tokens":{output}"#);
     line(&format!("\"{id}\""), second, &format!("{id}-{second}"), &usage, "") + "\n"
 }
@@ -122,12 +122,12 @@ fn a_window_that_cuts_a_quarter_of_an_hour_counts_its_messages() {
 fn only_what_is_new_is_read_and_it_counts_the_same() {
     let dir = tempdir().unwrap();
     let path = project(dir.path()).join("a.jsonl");
-    fs::write(&path, spent("m1", 1, 5)).unwrap();
+    fs::write(&path, usage_line("m1", 1, 5)).unwrap();
     assert_eq!(output(&refreshed(dir.path())), 5);
     // More of the same message, another one, half a line, then the rest of it.
-    append(&path, &(spent("m1", 2, 9) + &spent("m2", 3, 20)));
+    append(&path, &(usage_line("m1", 2, 9) + &usage_line("m2", 3, 20)));
     assert_eq!(output(&refreshed(dir.path())), 29);
-    let half = spent("m3", 4, 100);
+    let half = usage_line("m3", 4, 100);
     append(&path, &half[..50]);
     assert_eq!(output(&refreshed(dir.path())), 29);
     append(&path, &half[50..]);
@@ -135,38 +135,38 @@ fn only_what_is_new_is_read_and_it_counts_the_same() {
     assert_eq!(output(&catalogue), 129);
     check(dir.path(), &catalogue, &window());
     // A last line without its end counts when it is whole, and once.
-    append(&path, spent("m4", 5, 1).trim_end());
+    append(&path, usage_line("m4", 5, 1).trim_end());
     assert_eq!(output(&refreshed(dir.path())), 130);
     append(&path, "\n");
     assert_eq!(output(&refreshed(dir.path())), 130);
 }
 
 #[test]
-fn files_cut_replaced_or_rewritten_are_read_anew() {
+fn files_cut_replaced_or_rewritten_are_read_again() {
     let dir = tempdir().unwrap();
     let path = project(dir.path()).join("a.jsonl");
-    fs::write(&path, spent("m1", 1, 5) + &spent("m2", 2, 7)).unwrap();
+    fs::write(&path, usage_line("m1", 1, 5) + &usage_line("m2", 2, 7)).unwrap();
     assert_eq!(output(&refreshed(dir.path())), 12);
-    File::options().write(true).open(&path).unwrap().set_len(spent("m1", 1, 5).len() as u64).unwrap();
+    File::options().write(true).open(&path).unwrap().set_len(usage_line("m1", 1, 5).len() as u64).unwrap();
     assert_eq!(output(&refreshed(dir.path())), 5, "cut");
     let other = dir.path().join("other");
-    fs::write(&other, spent("m3", 3, 30) + &spent("m4", 4, 40)).unwrap();
+    fs::write(&other, usage_line("m3", 3, 30) + &usage_line("m4", 4, 40)).unwrap();
     fs::rename(&other, &path).unwrap();
     assert_eq!(output(&refreshed(dir.path())), 70, "replaced");
     // The same file, longer, but with another beginning.
-    fs::write(&path, spent("m5", 5, 100) + &spent("m6", 6, 200) + &spent("m7", 7, 300)).unwrap();
+    fs::write(&path, usage_line("m5", 5, 100) + &usage_line("m6", 6, 200) + &usage_line("m7", 7, 300)).unwrap();
     let catalogue = refreshed(dir.path());
     assert_eq!(output(&catalogue), 600, "rewritten");
     check(dir.path(), &catalogue, &window());
 }
 
 #[test]
-fn a_copy_is_credited_to_whoever_is_left() {
+fn a_copy_is_credited_to_the_remaining_session() {
     let dir = tempdir().unwrap();
     let folder = project(dir.path());
     let (a, b) = (folder.join("a.jsonl"), folder.join("b.jsonl"));
-    fs::write(&a, spent("m1", 1, 5)).unwrap();
-    fs::write(&b, spent("m1", 1, 5) + &spent("m2", 2, 7)).unwrap();
+    fs::write(&a, usage_line("m1", 1, 5)).unwrap();
+    fs::write(&b, usage_line("m1", 1, 5) + &usage_line("m2", 2, 7)).unwrap();
     let keys = |catalogue: &Catalogue| -> Vec<(String, u64)> {
         let report = count(catalogue, GroupBy::Session, &window());
         let mut keys: Vec<_> = report.rows.iter().map(|row| (row.key.clone().unwrap(), row.tokens.output)).collect();
@@ -187,16 +187,16 @@ fn a_copy_is_credited_to_whoever_is_left() {
 fn subagents_count_for_their_session_wherever_their_files_lie() {
     let dir = tempdir().unwrap();
     let folder = project(dir.path());
-    fs::write(folder.join("a.jsonl"), spent("m1", 1, 5)).unwrap();
+    fs::write(folder.join("a.jsonl"), usage_line("m1", 1, 5)).unwrap();
     fs::create_dir_all(folder.join("a/subagents")).unwrap();
-    fs::write(folder.join("a/subagents/agent-x.jsonl"), spent("m2", 2, 7)).unwrap();
-    let beside = spent("m3", 3, 11).replacen('{', r#"{"sessionId":"a","isSidechain":true,"#, 1);
+    fs::write(folder.join("a/subagents/agent-x.jsonl"), usage_line("m2", 2, 7)).unwrap();
+    let beside = usage_line("m3", 3, 11).replacen('{', r#"{"sessionId":"a","isSidechain":true,"#, 1);
     fs::write(folder.join("agent-y.jsonl"), &beside).unwrap();
     let catalogue = refreshed(dir.path());
     let report = count(&catalogue, GroupBy::Session, &window());
     assert_eq!((report.rows.len(), report.rows[0].tokens.output), (1, 23));
     check(dir.path(), &catalogue, &window());
-    fs::write(folder.join("agent-y.jsonl"), beside + &spent("m4", 4, 100)).unwrap();
+    fs::write(folder.join("agent-y.jsonl"), beside + &usage_line("m4", 4, 100)).unwrap();
     fs::remove_file(folder.join("a/subagents/agent-x.jsonl")).unwrap();
     let catalogue = refreshed(dir.path());
     assert_eq!(output(&catalogue), 123, "what the deleted file used stays counted");
@@ -207,7 +207,7 @@ fn subagents_count_for_their_session_wherever_their_files_lie() {
 #[test]
 fn other_prices_change_the_money_of_what_was_counted_before() {
     let dir = tempdir().unwrap();
-    fs::write(project(dir.path()).join("a.jsonl"), spent("m1", 1, 1_000_000)).unwrap();
+    fs::write(project(dir.path()).join("a.jsonl"), usage_line("m1", 1, 1_000_000)).unwrap();
     let dear = |catalogue: &Catalogue| {
         (count(catalogue, GroupBy::Day, &window()).totals.cost.as_f64(), catalogue.sessions().unwrap()[0].cost_usd)
     };
@@ -221,9 +221,9 @@ fn other_prices_change_the_money_of_what_was_counted_before() {
 }
 
 #[test]
-fn a_broken_database_is_set_aside_and_made_anew() {
+fn a_broken_database_is_renamed_and_rebuilt() {
     let dir = tempdir().unwrap();
-    fs::write(project(dir.path()).join("a.jsonl"), spent("m1", 1, 5)).unwrap();
+    fs::write(project(dir.path()).join("a.jsonl"), usage_line("m1", 1, 5)).unwrap();
     drop(refreshed(dir.path()));
     let database = fs::read_dir(dir.path().join("cache"))
         .unwrap()
@@ -240,8 +240,8 @@ fn a_broken_database_is_set_aside_and_made_anew() {
 fn a_line_that_is_not_text_costs_one_line() {
     let dir = tempdir().unwrap();
     let folder = project(dir.path());
-    fs::write(folder.join("a.jsonl"), spent("m1", 1, 5)).unwrap();
-    fs::write(folder.join("b.jsonl"), [b"\xff\xfe not text\n".as_slice(), spent("m2", 2, 7).as_bytes()].concat())
+    fs::write(folder.join("a.jsonl"), usage_line("m1", 1, 5)).unwrap();
+    fs::write(folder.join("b.jsonl"), [b"\xff\xfe not text\n".as_slice(), usage_line("m2", 2, 7).as_bytes()].concat())
         .unwrap();
     let catalogue = refreshed(dir.path());
     assert_eq!(output(&catalogue), 12, "a line that is not UTF-8 costs one line");
@@ -266,13 +266,13 @@ fn several_at_once_agree() {
 fn sessions_are_listed_with_their_forks() {
     let dir = tempdir().unwrap();
     let folder = project(dir.path());
-    fs::write(folder.join("a.jsonl"), spent("m1", 1, 5)).unwrap();
-    fs::write(folder.join("b.jsonl"), spent("m1", 1, 5) + &spent("m2", 2, 7)).unwrap();
+    fs::write(folder.join("a.jsonl"), usage_line("m1", 1, 5)).unwrap();
+    fs::write(folder.join("b.jsonl"), usage_line("m1", 1, 5) + &usage_line("m2", 2, 7)).unwrap();
     let listed = refreshed(dir.path()).sessions().unwrap();
     let b: &ListedSession = listed.iter().find(|session| session.session_id == "b").unwrap();
     assert_eq!((b.forked_from.as_deref(), b.messages, b.tokens.output), (Some("a"), 2, 12));
     // A fork whose entries have ids of their own says what they are copies of.
-    let copy = spent("m1", 3, 5).replacen('{', r#"{"forkedFrom":{"sessionId":"a","messageUuid":"x"},"#, 1);
+    let copy = usage_line("m1", 3, 5).replacen('{', r#"{"forkedFrom":{"sessionId":"a","messageUuid":"x"},"#, 1);
     fs::write(folder.join("c.jsonl"), copy).unwrap();
     let listed = refreshed(dir.path()).sessions().unwrap();
     let c: &ListedSession = listed.iter().find(|session| session.session_id == "c").unwrap();
@@ -282,7 +282,7 @@ fn sessions_are_listed_with_their_forks() {
 #[test]
 fn an_index_that_was_not_used_for_long_is_deleted() {
     let dir = tempdir().unwrap();
-    fs::write(project(dir.path()).join("a.jsonl"), spent("m1", 1, 5)).unwrap();
+    fs::write(project(dir.path()).join("a.jsonl"), usage_line("m1", 1, 5)).unwrap();
     drop(refreshed(dir.path()));
     let other = dir.path().join("cache/index-00000000000000aa.sqlite");
     let lock = other.with_extension("lock");
@@ -301,19 +301,19 @@ fn an_index_that_was_not_used_for_long_is_deleted() {
 }
 
 #[test]
-fn one_session_is_brought_up_to_date_without_looking_at_the_others() {
+fn one_session_is_refreshed_without_reading_the_others() {
     let dir = tempdir().unwrap();
     let folder = project(dir.path()).canonicalize().unwrap();
     let (a, b) = (folder.join("a.jsonl"), folder.join("b.jsonl"));
-    fs::write(&a, spent("m1", 1, 5)).unwrap();
-    fs::write(&b, spent("m2", 2, 7)).unwrap();
+    fs::write(&a, usage_line("m1", 1, 5)).unwrap();
+    fs::write(&b, usage_line("m2", 2, 7)).unwrap();
     let mut catalogue = open(dir.path());
     let status = catalogue.session_status(&a).unwrap().unwrap();
     assert_eq!((status.session.tokens.output, output(&catalogue)), (5, 5));
     assert_eq!(status.last_message.unwrap().tokens.input, 10);
     catalogue.refresh(&|_, _| ()).unwrap();
-    append(&a, &spent("m3", 3, 20));
-    append(&b, &spent("m4", 4, 100));
+    append(&a, &usage_line("m3", 3, 20));
+    append(&b, &usage_line("m4", 4, 100));
     assert_eq!(catalogue.session_status(&a).unwrap().unwrap().session.tokens.output, 25);
     assert_eq!(output(&catalogue), 32);
     assert!(catalogue.session_status(&folder.join("none.jsonl")).unwrap().is_none());
@@ -324,23 +324,23 @@ fn one_session_is_brought_up_to_date_without_looking_at_the_others() {
 fn a_rewind_to_before_what_was_kept_has_its_turns_right() {
     let dir = tempdir().unwrap();
     let path = project(dir.path()).join("a.jsonl");
-    let asked = |uuid: &str, parent: &str| {
+    let prompt_line = |uuid: &str, parent: &str| {
         format!(
             r#"{{"type":"user","uuid":"{uuid}","parentUuid":{parent},"timestamp":"2026-11-15T10:00:00Z","message":{{"role":"user","content":"go"}}}}"#
         ) + "\n"
     };
     let answered = |id: &str, second: u32, parent: &str| {
-        spent(id, second, 1).replacen('{', &format!(r#"{{"parentUuid":"{parent}","#), 1)
+        usage_line(id, second, 1).replacen('{', &format!(r#"{{"parentUuid":"{parent}","#), 1)
     };
-    let mut text = asked("u1", "null") + &answered("m1", 1, "u1");
+    let mut text = prompt_line("u1", "null") + &answered("m1", 1, "u1");
     for n in 2..40 {
         let before = format!("\"m{}-{}\"", n - 1, n - 1);
-        text += &(asked(&format!("u{n}"), &before) + &answered(&format!("m{n}"), n, &format!("u{n}")));
+        text += &(prompt_line(&format!("u{n}"), &before) + &answered(&format!("m{n}"), n, &format!("u{n}")));
     }
     fs::write(&path, &text).unwrap();
     drop(refreshed(dir.path()));
     // Back to the first answer, with another second prompt.
-    append(&path, &(asked("v2", "\"m1-1\"") + &answered("w2", 50, "v2")));
+    append(&path, &(prompt_line("v2", "\"m1-1\"") + &answered("w2", 50, "v2")));
     let catalogue = refreshed(dir.path());
     let report = count(&catalogue, GroupBy::Turn, &window());
     let second = report.rows.iter().find(|row| row.key.as_deref() == Some("a:2")).unwrap();

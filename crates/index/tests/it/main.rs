@@ -1,5 +1,5 @@
 //! Counting against the truth of a generated tree, and a test per rule.
-#![allow(clippy::unwrap_used, reason = "a test says what must hold")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod catalogue;
 mod search;
@@ -181,7 +181,7 @@ fn a_recorded_cost_is_used_and_an_unknown_model_is_named() {
 }
 
 #[test]
-fn fast_mode_without_a_price_is_told_from_a_model_without_one() {
+fn fast_mode_without_a_price_is_distinguished_from_a_model_without_one() {
     let usage = r#""input_tokens":1000000,"output_tokens":0,"speed":"fast""#;
     let fast = line("\"m\"", 1, "u", usage, "").replace("claude-opus-5-5", "claude-haiku-4-5");
     let plain = line("\"n\"", 1, "v", r#""input_tokens":1000000,"output_tokens":0"#, "");
@@ -210,14 +210,14 @@ fn what_progress_lines_repeat_counts_only_where_no_line_of_its_own_is() {
             r#"{{"type":"progress","uuid":"{uuid}","timestamp":"2026-11-15T10:00:01Z","data":{{"type":"agent_progress","agentId":"a1","message":{line}}}}}"#
         )
     };
-    let said = |output: u32| line("\"m\"", 1, "u1", &format!(r#""output_tokens":{output}"#), "");
-    let progress = repeat(&said(3), "p1");
-    assert_eq!(count(&[("a", &[progress.clone(), repeat(&said(5), "p2")])]).tokens.output, 5, "only there");
-    for lines in [[said(40), progress.clone()], [progress.clone(), said(40)]] {
+    let usage_line = |output: u32| line("\"m\"", 1, "u1", &format!(r#""output_tokens":{output}"#), "");
+    let progress = repeat(&usage_line(3), "p1");
+    assert_eq!(count(&[("a", &[progress.clone(), repeat(&usage_line(5), "p2")])]).tokens.output, 5, "only there");
+    for lines in [[usage_line(40), progress.clone()], [progress.clone(), usage_line(40)]] {
         let row = count(&[("a", &lines)]);
         assert_eq!((row.messages, row.tokens.output), (1, 40), "in the same session");
     }
-    let row = count(&[("a", &[repeat(&said(90), "p1")]), ("b", &[said(40)])]);
+    let row = count(&[("a", &[repeat(&usage_line(90), "p1")]), ("b", &[usage_line(40)])]);
     assert_eq!((row.messages, row.tokens.output), (1, 40), "in another session");
 }
 
@@ -244,7 +244,7 @@ fn the_programs_own_messages_are_no_rows() {
 }
 
 #[test]
-fn a_cost_without_usage_counts_on_either_side_of_what_is_said() {
+fn a_cost_without_usage_counts_before_and_after_the_message() {
     let long = "word ".repeat(2000);
     let line = |before: &str, after: &str| {
         format!(
@@ -272,7 +272,7 @@ fn searches_without_a_counter_are_counted_by_their_results() {
 }
 
 #[test]
-fn what_a_tool_is_called_with_does_not_confuse_the_counter() {
+fn the_input_of_a_tool_is_not_read_as_usage() {
     let odd = line("\"m\"", 1, "u", r#""input_tokens":3,"output_tokens":4"#, "").replace(
         "\"content\":[]",
         r#""content":[{"type":"tool_use","id":"t","name":"Write","input":{"id":null,"model":null,"usage":{"output_tokens":999}}}]"#,

@@ -20,7 +20,7 @@ fn assistant(uuid: &str, blocks: &str) -> String {
     )
 }
 
-fn story() -> Vec<String> {
+fn session_lines() -> Vec<String> {
     vec![
         user("u1", r#""When does the tide turn in 抽奖脚本?""#),
         assistant("a1", r#"{"type":"thinking","thinking":"the harbour empties at noon"}"#),
@@ -70,7 +70,7 @@ fn ids(hits: &[Hit]) -> Vec<&str> {
 #[test]
 fn words_identifiers_paths_phrases_and_chinese_are_found() {
     let dir = tempdir().unwrap();
-    write(dir.path(), "s", &story());
+    write(dir.path(), "s", &session_lines());
     let catalogue = indexed(dir.path());
     let check = |text: &str, expect: &[&str]| {
         assert_eq!(ids(&found(&catalogue, text)), expect, "{text}");
@@ -104,9 +104,9 @@ fn words_identifiers_paths_phrases_and_chinese_are_found() {
 }
 
 #[test]
-fn hits_say_where_they_are_and_show_what_was_looked_for() {
+fn hits_have_their_position_and_show_the_match() {
     let dir = tempdir().unwrap();
-    write(dir.path(), "s", &story());
+    write(dir.path(), "s", &session_lines());
     let hits = found(&indexed(dir.path()), "server");
     let Hit { session_id, line, role, tool, snippet, timestamp, score, .. } = &hits[0];
     assert_eq!((session_id.as_str(), *line, *role), ("s", 5, "tool"));
@@ -122,7 +122,7 @@ fn hits_say_where_they_are_and_show_what_was_looked_for() {
 #[test]
 fn filters_narrow_what_is_found() {
     let dir = tempdir().unwrap();
-    write(dir.path(), "s", &story());
+    write(dir.path(), "s", &session_lines());
     let catalogue = indexed(dir.path());
     let check = |text: &str, query: Query, expect: &[&str]| assert_eq!(ids(&search(&catalogue, text, query)), expect);
     let all = Query::default;
@@ -153,7 +153,7 @@ fn a_session_gives_no_more_hits_than_it_may() {
 }
 
 #[test]
-fn words_side_by_side_come_first() {
+fn adjacent_words_come_first() {
     let dir = tempdir().unwrap();
     let lines = [
         user("u1", "\"the command failed with exit status 1 in the end, after a long time and much work\""),
@@ -169,7 +169,7 @@ fn words_side_by_side_come_first() {
 }
 
 #[test]
-fn signs_are_looked_at() {
+fn punctuation_is_compared() {
     let dir = tempdir().unwrap();
     let lines = [
         user("u1", "\"C++ and #104, 50% of @entire at 2026-02-12T22:40\""),
@@ -247,9 +247,9 @@ fn ids_of(hits: Vec<Hit>) -> Vec<String> {
 #[test]
 fn new_lines_are_found_and_old_ones_of_a_rewritten_file_are_not() {
     let dir = tempdir().unwrap();
-    write(dir.path(), "s", &story()[..3]);
+    write(dir.path(), "s", &session_lines()[..3]);
     assert_eq!(ids(&found(&indexed(dir.path()), "getUserById")), ["a2"]);
-    write(dir.path(), "s", &story());
+    write(dir.path(), "s", &session_lines());
     let hits = found(&indexed(dir.path()), "getUserById");
     assert_eq!(ids(&hits), ["a2", "u2"]);
     let result = hits.iter().find(|hit| hit.uuid.as_deref() == Some("u2")).unwrap();
@@ -265,8 +265,8 @@ fn new_lines_are_found_and_old_ones_of_a_rewritten_file_are_not() {
 #[test]
 fn a_fork_is_found_once() {
     let dir = tempdir().unwrap();
-    write(dir.path(), "a", &story());
-    write(dir.path(), "b", &story());
+    write(dir.path(), "a", &session_lines());
+    write(dir.path(), "b", &session_lines());
     assert_eq!(found(&indexed(dir.path()), "harbour").len(), 1);
 }
 
@@ -277,7 +277,7 @@ fn a_folder_whose_name_is_not_unicode_is_searched_and_listed() {
     let dir = tempdir().unwrap();
     let folder = dir.path().join("projects").join(std::ffi::OsStr::from_bytes(b"bad\xff\xfename"));
     fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("s.jsonl"), story().join("\n")).unwrap();
+    fs::write(folder.join("s.jsonl"), session_lines().join("\n")).unwrap();
     let catalogue = indexed(dir.path());
     let hits = found(&catalogue, "harbour");
     assert_eq!(ids(&hits), ["a1"]);
@@ -287,9 +287,9 @@ fn a_folder_whose_name_is_not_unicode_is_searched_and_listed() {
 }
 
 #[test]
-fn files_are_scanned_for_texts_and_patterns_as_they_were_said() {
+fn files_are_scanned_for_decoded_texts_and_patterns() {
     let dir = tempdir().unwrap();
-    let mut lines = story();
+    let mut lines = session_lines();
     lines.push(user("e1", r#""one\ntwo \u62bd\u5956 \"three\" a\/b""#));
     lines.push(user("e2", r#""Vec<u8> -> \u003cdiv\u003e a\\b C:\\x => 🚀 RÉSUMÉ""#));
     write(dir.path(), "s", &lines);
@@ -366,7 +366,7 @@ fn a_long_text_without_spaces_is_found_if_it_is_no_data() {
 }
 
 #[test]
-fn a_path_whose_words_are_everywhere_is_found_in_the_index() {
+fn a_path_of_common_words_is_found_in_the_index() {
     let dir = tempdir().unwrap();
     let say = |uuid: &str, text: &str| user(uuid, &format!("\"{text}\""));
     let mut lines: Vec<String> =

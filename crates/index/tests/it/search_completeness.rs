@@ -8,7 +8,6 @@ use quipu_conversation::price::Prices;
 use quipu_conversation::{Conversation, ScreenItem};
 use quipu_index::{Catalogue, Pattern, Query, SearchHits, SearchTerms, hits_in_line, matching_lines};
 use quipu_message::{Block, Content};
-use quipu_testkit as kit;
 use quipu_transcript::{find, load_session};
 use serde_json::Value;
 use tempfile::tempdir;
@@ -89,18 +88,18 @@ const QUERIES: [&str; 62] = [
 #[test]
 fn what_the_screen_shows_of_the_demo_is_found() {
     let dir = tempdir().unwrap();
-    let shown = compare(&kit::fixture("demo"), &dir.path().join("cache"), &QUERIES);
+    let shown = compare(&quipu_testkit::fixture("demo"), &dir.path().join("cache"), &QUERIES);
     let unused: Vec<_> = QUERIES.iter().filter(|query| !shown.contains(**query)).collect();
     assert!(unused.is_empty(), "nowhere on the screen: {unused:?}");
 }
 
 #[test]
 fn what_the_screen_shows_of_real_sessions_is_found() {
-    let Some(shared) = kit::shared_dir() else { return };
+    let Some(shared) = quipu_testkit::shared_dir() else { return };
     let dir = tempdir().unwrap();
     let folder = dir.path().join("projects/-corpus");
     fs::create_dir_all(&folder).unwrap();
-    let files = kit::files_under(&shared.join("corpus/data"), |path| {
+    let files = quipu_testkit::files_under(&shared.join("corpus/data"), |path| {
         // These hand-written files use one id for several messages.
         let is_made_up = path.to_string_lossy().contains("golden_fixtures");
         !is_made_up

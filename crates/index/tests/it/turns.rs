@@ -9,7 +9,6 @@ use quipu_conversation::{MetricsBuilder, Node, headline};
 use quipu_message::View;
 use quipu_message::line::replace_lone_surrogates;
 use quipu_message::synthetic::SYNTHETIC_MODEL;
-use quipu_testkit as kit;
 use quipu_transcript::{LineReader, RawLine, SessionOverview, find, load_session};
 
 /// Turns and name of a session, and the turn of each API message, counted line by line as the
@@ -62,18 +61,19 @@ fn check(files: &[PathBuf]) {
 
 #[test]
 fn every_reader_counts_the_same_turns_and_takes_the_same_title() {
-    let (sessions, _) = find::list_sessions(&[kit::fixture("demo")]);
+    let (sessions, _) = find::list_sessions(&[quipu_testkit::fixture("demo")]);
     assert_eq!(sessions.len(), 6);
     check(&sessions.into_iter().map(|session| session.path).collect::<Vec<_>>());
-    let Some(shared) = kit::shared_dir() else { return };
+    let Some(shared) = quipu_testkit::shared_dir() else { return };
     let is_transcript =
         |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("transcript"));
-    let recorded: Vec<PathBuf> = kit::recorded_files(&shared).into_iter().filter(is_transcript).collect();
+    let recorded: Vec<PathBuf> = quipu_testkit::recorded_files(&shared).into_iter().filter(is_transcript).collect();
     assert!(recorded.len() > 50);
     check(&recorded);
     let is_session =
         |path: &PathBuf| !path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("agent-"));
-    let published: Vec<PathBuf> = kit::corpus_files(&shared, &["session"]).into_iter().filter(is_session).collect();
+    let published: Vec<PathBuf> =
+        quipu_testkit::corpus_files(&shared, &["session"]).into_iter().filter(is_session).collect();
     assert!(published.len() > 40);
     check(&published);
 }

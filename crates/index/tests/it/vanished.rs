@@ -35,7 +35,7 @@ fn sessions(catalogue: &Catalogue) -> Vec<(String, u64, bool)> {
     rows
 }
 
-fn spent(id: &str, second: u32, output: u32) -> String {
+fn usage_line(id: &str, second: u32, output: u32) -> String {
     line(&format!("\"{id}\""), second, &format!("{id}-{second}"), &format!(r#""output_tokens":{output}"#), "") + "\n"
 }
 
@@ -50,9 +50,9 @@ fn a_deleted_session_stays_counted_and_is_marked() {
     let dir = tempdir().unwrap();
     let folder = project(dir.path());
     let [a, b, c] = ["a", "b", "c"].map(|name| folder.join(format!("{name}.jsonl")));
-    fs::write(&a, spent("m1", 1, 5)).unwrap();
-    fs::write(&b, spent("m1", 1, 5) + &spent("m2", 2, 7)).unwrap();
-    fs::write(&c, spent("m3", 3, 100)).unwrap();
+    fs::write(&a, usage_line("m1", 1, 5)).unwrap();
+    fs::write(&b, usage_line("m1", 1, 5) + &usage_line("m2", 2, 7)).unwrap();
+    fs::write(&c, usage_line("m3", 3, 100)).unwrap();
     let there = |catalogue: &Catalogue| assert_eq!(sessions(catalogue).len(), 3);
     there(&refreshed(dir.path()));
     fs::remove_file(&a).unwrap();
@@ -81,7 +81,7 @@ fn a_deleted_session_stays_counted_and_is_marked() {
 
 /// A message that searches the web, and the result of the search.
 fn search(id: &str, second: u32, output: u32) -> [String; 2] {
-    let call = spent(id, second, output).replace(
+    let call = usage_line(id, second, output).replace(
         r#""content":[]"#,
         r#""content":[{"type":"tool_use","id":"t1","name":"WebSearch","input":{"query":"tide"}}]"#,
     );
@@ -105,18 +105,18 @@ fn a_search_stays_counted_whose_result_only_the_deleted_copy_holds() {
 }
 
 #[test]
-fn what_a_session_says_after_part_of_it_was_kept_is_kept_too() {
+fn usage_added_after_part_was_archived_is_archived_too() {
     let dir = tempdir().unwrap();
     let folder = project(dir.path());
     let (main, agents) = (folder.join("a.jsonl"), folder.join("a/subagents"));
     fs::create_dir_all(&agents).unwrap();
-    fs::write(agents.join("agent-1.jsonl"), spent("m0", 1, 3)).unwrap();
-    fs::write(&main, spent("m1", 2, 7)).unwrap();
+    fs::write(agents.join("agent-1.jsonl"), usage_line("m0", 1, 3)).unwrap();
+    fs::write(&main, usage_line("m1", 2, 7)).unwrap();
     refreshed(dir.path());
     fs::remove_dir_all(folder.join("a")).unwrap();
     refreshed(dir.path());
     // The answer goes on: a line of the same message with all of its output.
-    fs::write(&main, spent("m1", 2, 7) + &spent("m1", 3, 162)).unwrap();
+    fs::write(&main, usage_line("m1", 2, 7) + &usage_line("m1", 3, 162)).unwrap();
     assert_eq!(sessions(&refreshed(dir.path())), [("a".to_owned(), 165, true)]);
     fs::remove_file(&main).unwrap();
     assert_eq!(sessions(&refreshed(dir.path())), [("a".to_owned(), 165, true)]);
@@ -130,8 +130,8 @@ fn a_deleted_subagent_is_called_by_its_type_without_the_index_too() {
     let folder = project(dir.path());
     let agents = folder.join("a/subagents");
     fs::create_dir_all(&agents).unwrap();
-    fs::write(folder.join("a.jsonl"), spent("m1", 1, 5)).unwrap();
-    fs::write(agents.join("agent-1.jsonl"), spent("m2", 2, 7)).unwrap();
+    fs::write(folder.join("a.jsonl"), usage_line("m1", 1, 5)).unwrap();
+    fs::write(agents.join("agent-1.jsonl"), usage_line("m2", 2, 7)).unwrap();
     fs::write(agents.join("agent-1.meta.json"), r#"{"agentType":"Explore"}"#).unwrap();
     refreshed(dir.path());
     fs::remove_file(agents.join("agent-1.jsonl")).unwrap();
@@ -148,7 +148,7 @@ fn a_deleted_subagent_is_called_by_its_type_without_the_index_too() {
 fn other_config_folders_do_not_see_what_is_kept() {
     let (dir, other) = (tempdir().unwrap(), tempdir().unwrap());
     let file = project(dir.path()).join("a.jsonl");
-    fs::write(&file, spent("m1", 1, 5)).unwrap();
+    fs::write(&file, usage_line("m1", 1, 5)).unwrap();
     refreshed(dir.path());
     fs::remove_file(&file).unwrap();
     refreshed(dir.path());
@@ -165,7 +165,7 @@ fn a_torn_or_foreign_line_in_the_kept_usage_costs_only_itself() {
     let kept = dir.path().join("data/usage.jsonl");
     fs::create_dir(dir.path().join("data")).unwrap();
     fs::write(&kept, "{\"from\":\"a later version\"}\n{\"dir\":").unwrap();
-    fs::write(folder.join("a.jsonl"), spent("m1", 1, 5)).unwrap();
+    fs::write(folder.join("a.jsonl"), usage_line("m1", 1, 5)).unwrap();
     refreshed(dir.path());
     fs::remove_file(folder.join("a.jsonl")).unwrap();
     refreshed(dir.path());
@@ -174,10 +174,10 @@ fn a_torn_or_foreign_line_in_the_kept_usage_costs_only_itself() {
 }
 
 #[test]
-fn without_a_data_folder_the_index_alone_keeps_it_and_says_so() {
+fn without_a_data_folder_only_the_index_keeps_usage_with_a_warning() {
     let dir = tempdir().unwrap();
     let file = project(dir.path()).join("a.jsonl");
-    fs::write(&file, spent("m1", 1, 5)).unwrap();
+    fs::write(&file, usage_line("m1", 1, 5)).unwrap();
     fs::write(dir.path().join("data"), "a file, not a folder").unwrap();
     let open = || {
         let catalogue = Catalogue::open(&dir.path().join("cache"), &[dir.path().to_owned()], Prices::bundled());
@@ -240,8 +240,8 @@ fn a_folder_that_cannot_be_listed_has_not_vanished_and_hides_no_deletion_elsewhe
     let dir = tempdir().unwrap();
     let (folder, other) = (project(dir.path()), dir.path().join("projects/-q"));
     fs::create_dir(&other).unwrap();
-    fs::write(folder.join("a.jsonl"), spent("m1", 1, 5)).unwrap();
-    fs::write(other.join("b.jsonl"), spent("m2", 2, 7)).unwrap();
+    fs::write(folder.join("a.jsonl"), usage_line("m1", 1, 5)).unwrap();
+    fs::write(other.join("b.jsonl"), usage_line("m2", 2, 7)).unwrap();
     refreshed(dir.path());
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read_dir(&folder).is_ok() {

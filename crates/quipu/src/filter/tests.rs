@@ -30,7 +30,7 @@ fn a_dot_is_this_folder_and_those_below_it() {
 }
 
 #[test]
-fn a_session_is_told_from_another_with_the_same_id() {
+fn sessions_with_the_same_id_are_distinguished() {
     let filter = Filter { session: Some(session_key(Path::new("/x/projects/-a/id.jsonl"))), ..Filter::default() };
     assert!(filter.matches_session("-a", "id", || None));
     assert!(!filter.matches_session("-b", "id", || None));

@@ -100,11 +100,11 @@ fn play(test: &str) {
     let played = play_recording::play(&recording);
     let mut found = String::new();
     let pairs = line_shape::compare(&recording, &played).into_iter().chain(request_shape::compare(&recording, &played));
-    let mut told = BTreeSet::new();
+    let mut known_lines = BTreeSet::new();
     for (what, theirs, ours) in pairs {
         let mut difference = compat_docs::difference(&theirs, &ours);
         if what.starts_with("request ") {
-            difference = request_shape::without_history(&difference, &mut told);
+            difference = request_shape::without_history(&difference, &mut known_lines);
         }
         if !difference.is_empty() {
             writeln!(found, "{what}:\n{difference}").unwrap();

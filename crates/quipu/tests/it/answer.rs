@@ -47,17 +47,17 @@ impl Running {
 }
 
 #[test]
-fn a_script_is_played_and_each_request_told() {
+fn a_script_is_played_and_each_request_logged() {
     let (_dir, mut running) = start("- {when: {says: hello}, name: greeting, reply: Hello yourself.}\n", &["--json"]);
     let started: serde_json::Value = serde_json::from_str(&running.first).unwrap();
     let address = started["address"].as_str().unwrap();
     assert_eq!(started["url"], format!("http://{address}"));
     assert!(running.ask(address, "hello").contains("Hello yourself."));
     assert!(running.ask(address, "what?").contains("no rule of the script matches request 2"));
-    let mut told = BufReader::new(running.child.stderr.take().unwrap()).lines().map(Result::unwrap);
-    let first = told.next().unwrap();
+    let mut log = BufReader::new(running.child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let first = log.next().unwrap();
     assert_eq!(first, r#"1 POST /v1/messages -> 200 greeting (m, 0 tools, turn 1, step 1, "hello")"#);
-    assert!(told.next().unwrap().starts_with("2 POST /v1/messages -> 400 no rule matches"));
+    assert!(log.next().unwrap().starts_with("2 POST /v1/messages -> 400 no rule matches"));
     running.child.kill().unwrap();
     running.child.wait().unwrap();
 }

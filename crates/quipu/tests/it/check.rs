@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use quipu_testkit as kit;
 use serde_json::Value;
 
 use crate::quipu;
@@ -14,9 +13,9 @@ fn check(paths: &[PathBuf]) -> Value {
 
 #[test]
 fn recordings_and_published_sessions_hold_nothing_unknown() {
-    let Some(shared) = kit::shared_dir() else { return };
-    let mut paths = kit::recorded_files(&shared);
-    paths.extend(kit::corpus_files(&shared, &["session", "stream-json"]));
+    let Some(shared) = quipu_testkit::shared_dir() else { return };
+    let mut paths = quipu_testkit::recorded_files(&shared);
+    paths.extend(quipu_testkit::corpus_files(&shared, &["session", "stream-json"]));
     let report = check(&paths);
     let field = |name: &str| report[name].as_u64().unwrap();
     assert_eq!(field("files"), paths.len() as u64);
@@ -31,19 +30,19 @@ fn recordings_and_published_sessions_hold_nothing_unknown() {
 
 #[test]
 fn other_files_are_counted_and_never_crash() {
-    let Some(shared) = kit::shared_dir() else { return };
-    let mut paths = kit::files_under(&shared.join("recordings"), |p| {
+    let Some(shared) = quipu_testkit::shared_dir() else { return };
+    let mut paths = quipu_testkit::files_under(&shared.join("recordings"), |p| {
         p.ends_with("stdin.jsonl") || p.ends_with("api.jsonl") || p.ends_with("io.jsonl")
     });
-    paths.extend(kit::files_under(&shared.join("corpus/data"), |_| true));
+    paths.extend(quipu_testkit::files_under(&shared.join("corpus/data"), |_| true));
     let report = check(&paths);
     assert_eq!(report["roundtrip_failures"], 0);
     assert!(report["foreign"].as_u64() > Some(300) && report["unknown"].as_u64() > Some(90));
 }
 
 #[test]
-fn faults_are_named_with_file_line_and_byte() {
-    let path = kit::fixture("broken/torn-tail.jsonl");
+fn problems_have_file_line_and_byte() {
+    let path = quipu_testkit::fixture("broken/torn-tail.jsonl");
     let report = check(std::slice::from_ref(&path));
     let problem = &report["problems"][0];
     assert_eq!((problem["code"].as_str(), problem["path"].as_str()), (Some("line.torn"), path.to_str()));
@@ -65,7 +64,7 @@ fn standard_input_is_checked_too() {
 
 #[test]
 fn without_paths_all_sessions_of_the_folder_are_checked() {
-    let demo = kit::fixture("demo");
+    let demo = quipu_testkit::fixture("demo");
     let out = quipu().arg("--claude-dir").arg(&demo).args(["check", "--json"]).assert().success();
     let report: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
     assert_eq!(report["files"], 8);
@@ -82,10 +81,10 @@ fn a_missing_file_is_an_error_with_a_hint() {
 }
 
 #[test]
-fn repair_makes_a_backup_and_tells_every_change() {
+fn repair_makes_a_backup_and_reports_every_change() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    std::fs::copy(kit::fixture("broken/torn-tail.jsonl"), &path).unwrap();
+    std::fs::copy(quipu_testkit::fixture("broken/torn-tail.jsonl"), &path).unwrap();
     let before = std::fs::read(&path).unwrap();
     let out = quipu().args(["check", "--repair", "--json"]).arg(&path).assert().success();
     let done: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();

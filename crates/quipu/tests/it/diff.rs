@@ -2,13 +2,12 @@
 
 use std::process::{Command, Stdio};
 
-use quipu_testkit as kit;
 use serde_json::Value;
 
 use crate::quipu;
 
 fn diff(args: &[&str]) -> assert_cmd::assert::Assert {
-    quipu().arg("--claude-dir").arg(kit::fixture("demo")).arg("diff").args(args).assert()
+    quipu().arg("--claude-dir").arg(quipu_testkit::fixture("demo")).arg("diff").args(args).assert()
 }
 
 fn stdout(assert: &assert_cmd::assert::Assert) -> String {
@@ -61,7 +60,7 @@ fn a_diff_can_be_applied() {
 }
 
 #[test]
-fn a_session_that_changed_nothing_says_so() {
+fn a_session_without_changes_is_reported() {
     let line = r#"{"type":"user","uuid":"a","message":{"role":"user","content":"hi"}}"#;
     let file = tempfile::NamedTempFile::with_suffix(".jsonl").unwrap();
     std::fs::write(file.path(), line).unwrap();
@@ -72,9 +71,10 @@ fn a_session_that_changed_nothing_says_so() {
 
 #[test]
 fn published_sessions_can_be_diffed() {
-    let Some(shared) = kit::shared_dir() else { return };
-    let sessions =
-        kit::files_under(&shared.join("corpus/data"), |path| path.extension().is_some_and(|ext| ext == "jsonl"));
+    let Some(shared) = quipu_testkit::shared_dir() else { return };
+    let sessions = quipu_testkit::files_under(&shared.join("corpus/data"), |path| {
+        path.extension().is_some_and(|ext| ext == "jsonl")
+    });
     let (mut all, mut incomplete) = (0, 0);
     for path in sessions.iter().step_by(5) {
         let out = quipu().args(["diff", "--json"]).arg(path).assert().success();

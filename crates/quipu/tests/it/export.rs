@@ -1,18 +1,17 @@
 //! `quipu export`
 
-use quipu_testkit as kit;
 use serde_json::Value;
 
 use crate::quipu;
 
 #[test]
-fn a_session_is_written_in_the_form_its_name_says() {
+fn a_session_is_written_in_the_format_of_its_extension() {
     let dir = tempfile::tempdir().unwrap();
     for (name, begins) in [("s.html", "<!doctype html>"), ("s.md", "# "), ("s.json", "[{")] {
         let to = dir.path().join(name);
         quipu()
             .arg("--claude-dir")
-            .arg(kit::fixture("demo"))
+            .arg(quipu_testkit::fixture("demo"))
             .args(["export", "05ef", "--to"])
             .arg(&to)
             .assert()
@@ -21,7 +20,7 @@ fn a_session_is_written_in_the_form_its_name_says() {
     }
     let out = quipu()
         .arg("--claude-dir")
-        .arg(kit::fixture("demo"))
+        .arg(quipu_testkit::fixture("demo"))
         .args(["export", "05ef", "--to", "s.pdf"])
         .assert()
         .code(2);
@@ -34,7 +33,7 @@ fn redaction_masks_and_counts() {
     let to = dir.path().join("s.json");
     let out = quipu()
         .arg("--claude-dir")
-        .arg(kit::fixture("demo"))
+        .arg(quipu_testkit::fixture("demo"))
         .args(["export", "05ef", "--redact", "--json", "--to"])
         .arg(&to)
         .assert()
@@ -45,7 +44,13 @@ fn redaction_masks_and_counts() {
 }
 
 fn export(args: &[&str], to: &std::path::Path) -> assert_cmd::assert::Assert {
-    quipu().arg("--claude-dir").arg(kit::fixture("demo")).args(["export", "05ef", "--to"]).arg(to).args(args).assert()
+    quipu()
+        .arg("--claude-dir")
+        .arg(quipu_testkit::fixture("demo"))
+        .args(["export", "05ef", "--to"])
+        .arg(to)
+        .args(args)
+        .assert()
 }
 
 #[test]
@@ -91,7 +96,7 @@ fn standard_input_can_be_exported() {
 }
 
 #[test]
-fn documents_say_when_how_long_and_how_much() {
+fn documents_have_time_duration_and_cost() {
     let out = export(&["--as", "html"], "-".as_ref()).success();
     let page = String::from_utf8_lossy(&out.get_output().stdout).into_owned();
     for fact in ["session", "folder", "branch", "started", "ended", "duration", "turns", "tokens", "cost", "tools"] {
@@ -119,10 +124,10 @@ fn exporting_all_of_a_folder_that_is_not_there_fails() {
 }
 
 #[test]
-fn documents_say_what_they_leave_out_unless_part_is_asked_for() {
+fn documents_list_what_they_omit_unless_a_part_is_requested() {
     let hidden = "3 hidden items (texts for the model, measurements)";
     let shown = |args: &[&str]| {
-        let out = quipu().arg("--claude-dir").arg(kit::fixture("demo")).args(args).assert().success();
+        let out = quipu().arg("--claude-dir").arg(quipu_testkit::fixture("demo")).args(args).assert().success();
         let [stdout, stderr] =
             [&out.get_output().stdout, &out.get_output().stderr].map(|o| o.escape_ascii().to_string());
         (stdout, stderr)
@@ -146,7 +151,12 @@ fn all_sessions_of_a_project_become_a_folder_with_a_list() {
     let to = dir.path().join("archive");
     let run = |args: &[&str]| {
         let mut command = quipu();
-        command.arg("--claude-dir").arg(kit::fixture("demo")).args(["export", "--all", "--to"]).arg(&to).args(args);
+        command
+            .arg("--claude-dir")
+            .arg(quipu_testkit::fixture("demo"))
+            .args(["export", "--all", "--to"])
+            .arg(&to)
+            .args(args);
         command.assert()
     };
     run(&["--redact"]).success();
@@ -191,7 +201,7 @@ mod unix {
     #[test]
     fn a_new_file_has_the_mode_of_the_umask_and_an_old_one_keeps_its_own() {
         let dir = tempfile::tempdir().unwrap();
-        let demo = kit::fixture("demo");
+        let demo = quipu_testkit::fixture("demo");
         let script = format!(
             "umask 027; exec '{}' --claude-dir '{}' export 05ef --to new.md",
             assert_cmd::cargo::cargo_bin("quipu").display(),

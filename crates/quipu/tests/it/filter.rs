@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
-use quipu_testkit as kit;
 use serde_json::Value;
 
 use crate::quipu;
 
 fn json(args: &[&str]) -> Value {
     // Without a hit `search` exits with 1.
-    let out = quipu().arg("--claude-dir").arg(kit::fixture("demo")).arg("--json").args(args).assert();
+    let out = quipu().arg("--claude-dir").arg(quipu_testkit::fixture("demo")).arg("--json").args(args).assert();
     serde_json::from_slice(&out.get_output().stdout).unwrap()
 }
 

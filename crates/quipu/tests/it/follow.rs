@@ -181,7 +181,7 @@ fn subagents_are_shown_as_they_work() {
 }
 
 #[test]
-fn all_says_which_sessions_wait_and_for_what() {
+fn all_shows_which_sessions_wait_and_for_what() {
     let sessions = Sessions::new();
     sessions.append("s1", &user("a", "go on"));
     sessions.append("s1", &answer("b", ASKS));
@@ -307,7 +307,7 @@ fn ctrl_c_and_a_reader_that_leaves_end_it_quietly() {
 }
 
 #[test]
-fn the_latest_is_left_for_one_that_goes_on_once_it_waits_for_its_user() {
+fn follow_switches_to_an_active_session_once_the_latest_waits() {
     let sessions = Sessions::new();
     let at = |line: String, time: &str| line.replacen('{', &format!("{{\"timestamp\":\"2026-11-15T{time}Z\","), 1);
     let done = answer("d", r#"{"type":"text","text":"done"}"#);

@@ -143,7 +143,7 @@ fn a_full_disk_is_no_obstacle() {
 }
 
 #[test]
-fn damage_met_while_reading_sets_the_index_aside_and_goes_on() {
+fn damage_found_while_reading_rebuilds_the_index() {
     use std::os::unix::fs::FileExt;
     let dir = tempfile::tempdir().unwrap();
     generate_tree(dir.path(), 17, 2_000_000).unwrap();
@@ -169,7 +169,7 @@ fn damage_met_while_reading_sets_the_index_aside_and_goes_on() {
 }
 
 #[test]
-fn deleted_sessions_stay_in_the_report_and_no_index_says_what_it_leaves_out() {
+fn deleted_sessions_stay_in_the_report_and_no_index_reports_what_it_omits() {
     let dir = tempfile::tempdir().unwrap();
     let truth = generate_tree(dir.path(), 18, 3_000_000).unwrap();
     let cache = tempfile::tempdir().unwrap();

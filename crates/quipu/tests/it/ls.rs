@@ -1,13 +1,17 @@
 //! `quipu ls`
 
-use quipu_testkit as kit;
 use serde_json::Value;
 
 use crate::quipu;
 
 fn ls(args: &[&str]) -> Vec<Value> {
-    let out =
-        quipu().arg("--claude-dir").arg(kit::fixture("demo")).args(["ls", "--json"]).args(args).assert().success();
+    let out = quipu()
+        .arg("--claude-dir")
+        .arg(quipu_testkit::fixture("demo"))
+        .args(["ls", "--json"])
+        .args(args)
+        .assert()
+        .success();
     serde_json::from_slice(&out.get_output().stdout).unwrap()
 }
 
@@ -61,7 +65,7 @@ fn filters_and_orders_apply() {
 
 #[test]
 fn a_fork_names_the_session_it_comes_from() {
-    let Some(shared) = kit::shared_dir() else { return };
+    let Some(shared) = quipu_testkit::shared_dir() else { return };
     let dir = tempfile::tempdir().unwrap();
     let project = dir.path().join("projects/-home-dev");
     std::fs::create_dir_all(&project).unwrap();
@@ -77,7 +81,7 @@ fn a_fork_names_the_session_it_comes_from() {
 
 #[test]
 fn the_table_is_plain_when_piped() {
-    let out = quipu().arg("--claude-dir").arg(kit::fixture("demo")).arg("ls").assert().success();
+    let out = quipu().arg("--claude-dir").arg(quipu_testkit::fixture("demo")).arg("ls").assert().success();
     let text = String::from_utf8_lossy(&out.get_output().stdout).into_owned();
     assert!(text.contains("tide command") && !text.contains('\u{1b}'), "{text}");
     assert_eq!(text.lines().count(), 7);
@@ -126,7 +130,7 @@ fn what_is_attached_to_prompts_is_counted_and_can_be_attached_again() {
 }
 
 #[test]
-fn attached_files_are_told_apart_by_their_full_path_and_filtered_by_their_prompt() {
+fn attached_files_are_distinguished_by_full_path_and_filtered_by_prompt() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("projects/-p");
     std::fs::create_dir_all(&folder).unwrap();

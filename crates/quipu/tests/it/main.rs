@@ -1,5 +1,5 @@
 //! Runs the command as a user or a script does.
-#![allow(clippy::unwrap_used, reason = "a test says what must hold")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod agent;
 mod answer;
@@ -52,7 +52,7 @@ static CACHE: LazyLock<PathBuf> = LazyLock::new(|| {
 });
 
 #[test]
-fn help_shows_examples_and_version_is_said() {
+fn help_has_examples_and_the_version_is_printed() {
     let help = quipu().arg("--help").assert().success();
     assert!(String::from_utf8_lossy(&help.get_output().stdout).contains("Examples:"));
     let help = quipu().args(["show", "--help"]).assert().success();

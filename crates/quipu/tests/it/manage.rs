@@ -155,7 +155,7 @@ fn rm_deletes_all_that_belongs_to_a_session_and_keeps_what_it_used() {
 }
 
 #[test]
-fn rm_refuses_while_someone_writes() {
+fn rm_fails_while_a_program_writes() {
     let home = Home::new();
     let file = OpenOptions::new().append(true).open(home.file(ID, "work it")).unwrap();
     file.lock().unwrap();
@@ -188,7 +188,7 @@ fn rm_asks_on_a_terminal() {
 }
 
 #[test]
-fn doctor_says_what_is_there_and_what_is_broken() {
+fn doctor_reports_what_exists_and_what_is_broken() {
     let home = Home::new();
     let report = home.json(&["doctor"]);
     let status = |report: &Value, name: &str| {

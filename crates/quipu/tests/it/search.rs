@@ -2,13 +2,12 @@
 
 use std::process::Output;
 
-use quipu_testkit as kit;
 use serde_json::Value;
 
 use crate::quipu;
 
 fn demo(args: &[&str]) -> Output {
-    quipu().arg("--claude-dir").arg(kit::fixture("demo")).args(args).output().unwrap()
+    quipu().arg("--claude-dir").arg(quipu_testkit::fixture("demo")).args(args).output().unwrap()
 }
 
 fn search(args: &[&str]) -> Vec<Value> {
@@ -19,7 +18,7 @@ fn search(args: &[&str]) -> Vec<Value> {
 }
 
 #[test]
-fn what_was_said_is_found_with_its_place() {
+fn texts_are_found_with_their_position() {
     let hits = search(&["tide"]);
     assert!(!hits.is_empty());
     for hit in &hits {
@@ -85,7 +84,7 @@ fn a_word_with_a_dash_that_may_be_a_mistyped_option_is_refused() {
 }
 
 #[test]
-fn only_a_session_with_more_hits_says_so_without_the_index_too() {
+fn only_a_session_with_more_hits_reports_them_also_without_the_index() {
     let shown = |args: &[&str]| String::from_utf8(demo(&[&["search", "--exact"], args].concat()).stdout).unwrap();
     let capped = |text: &str| text.matches("more in this session").count();
     let text = shown(&["to_radians", "--session", "05ef09b2"]);
@@ -95,7 +94,7 @@ fn only_a_session_with_more_hits_says_so_without_the_index_too() {
 }
 
 #[test]
-fn a_search_without_a_hit_says_so_in_short() {
+fn a_search_without_a_hit_is_short() {
     let long = "nowhere".repeat(14_000);
     for (args, quiet) in [(&["search", &long][..], false), (&["-q", "search", &long], true)] {
         let out = demo(args);
@@ -137,7 +136,7 @@ fn printed_places(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn hits_stand_under_their_session_and_every_one_can_be_opened() {
+fn hits_are_listed_under_their_session_and_can_be_opened() {
     let out = demo(&["search", "tide"]);
     let text = String::from_utf8(out.stdout).unwrap();
     assert!(text.contains("A smooth tide curve for the web page  shoreline-web\n  449527a5:"), "{text}");

@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::Path;
 
-use quipu_testkit as kit;
 use serde_json::{Value, json};
 
 use crate::quipu;
@@ -18,7 +17,7 @@ fn write(path: &Path, lines: &[Value]) {
     fs::write(path, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
 }
 
-fn said(text: &str) -> Value {
+fn user_line(text: &str) -> Value {
     json!({"type": "user", "uuid": "a", "message": {"role": "user", "content": text}})
 }
 
@@ -26,9 +25,9 @@ fn said(text: &str) -> Value {
 fn secrets_are_listed_by_kind_and_place_but_never_printed() {
     let dir = tempfile::tempdir().unwrap();
     let project = dir.path().join("projects/-srv-app");
-    write(&project.join("11111111-aaaa.jsonl"), &[said("hello"), said(&format!("use {0} and {0}", token()))]);
-    write(&project.join("22222222-bbbb.jsonl"), &[said("nothing here")]);
-    write(&project.join("22222222-bbbb/subagents/agent-7.jsonl"), &[said("DB_PASSWORD=hunter2 ./run")]);
+    write(&project.join("11111111-aaaa.jsonl"), &[user_line("hello"), user_line(&format!("use {0} and {0}", token()))]);
+    write(&project.join("22222222-bbbb.jsonl"), &[user_line("nothing here")]);
+    write(&project.join("22222222-bbbb/subagents/agent-7.jsonl"), &[user_line("DB_PASSWORD=hunter2 ./run")]);
     fs::create_dir_all(project.join("22222222-bbbb/tool-results")).unwrap();
     fs::write(project.join("22222222-bbbb/tool-results/x.txt"), "a\nAPI_KEY=abcdef123456\n").unwrap();
     let run = |args: &[&str]| {
@@ -63,7 +62,8 @@ fn secrets_are_listed_by_kind_and_place_but_never_printed() {
 
 #[test]
 fn clean_sessions_end_with_0() {
-    let out = quipu().arg("--claude-dir").arg(kit::fixture("demo")).args(["secrets", "--json"]).assert().success();
+    let out =
+        quipu().arg("--claude-dir").arg(quipu_testkit::fixture("demo")).args(["secrets", "--json"]).assert().success();
     assert_eq!(out.get_output().stdout, b"[]\n");
 }
 
@@ -72,7 +72,7 @@ fn clean_sessions_end_with_0() {
 fn a_session_that_cannot_be_read_is_not_called_clean() {
     let dir = tempfile::tempdir().unwrap();
     let project = dir.path().join("projects/-srv-app");
-    write(&project.join("11111111-aaaa.jsonl"), &[said("hello")]);
+    write(&project.join("11111111-aaaa.jsonl"), &[user_line("hello")]);
     std::os::unix::fs::symlink("/proc/self/mem", project.join("22222222-bbbb.jsonl")).unwrap();
     let out = quipu().arg("--claude-dir").arg(dir.path()).arg("secrets").assert().code(1);
     assert!(String::from_utf8_lossy(&out.get_output().stderr).contains("22222222-bbbb"));

@@ -4,7 +4,6 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use quipu_testkit as kit;
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
@@ -112,7 +111,7 @@ fn folders_are_found_wherever_they_may_be() {
         let out = command.args(["ls", "--json"]).assert().success();
         serde_json::from_slice::<Vec<Value>>(&out.get_output().stdout).unwrap().len()
     };
-    let (demo, tree) = (kit::fixture("demo"), tree());
+    let (demo, tree) = (quipu_testkit::fixture("demo"), tree());
     let mut command = quipu();
     command.arg("--claude-dir").arg(demo.join("projects"));
     assert_eq!(rows(command), 6);
@@ -141,8 +140,9 @@ fn a_folder_that_is_not_there_is_an_error() {
 }
 
 #[test]
-fn filters_that_match_nothing_say_so() {
-    let out = quipu().arg("--claude-dir").arg(kit::fixture("demo")).args(["ls", "-p", "nope"]).assert().success();
+fn filters_that_match_nothing_are_reported() {
+    let out =
+        quipu().arg("--claude-dir").arg(quipu_testkit::fixture("demo")).args(["ls", "-p", "nope"]).assert().success();
     assert_eq!(String::from_utf8_lossy(&out.get_output().stderr), "no session matches the filters\n");
     assert!(out.get_output().stdout.is_empty());
 }

@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
-use quipu_testkit as kit;
 use serde_json::Value;
 
 use crate::quipu;
 
 fn demo() -> Vec<PathBuf> {
-    let sessions = kit::files_under(&kit::fixture("demo"), |p| {
+    let sessions = quipu_testkit::files_under(&quipu_testkit::fixture("demo"), |p| {
         p.extension().is_some_and(|e| e == "jsonl") && !p.to_string_lossy().contains("subagents")
     });
     assert_eq!(sessions.len(), 6);
@@ -111,7 +110,7 @@ fn parts_of_a_conversation_can_be_chosen() {
 }
 
 #[test]
-fn subagents_stand_under_their_call() {
+fn subagents_are_shown_under_their_call() {
     let path = demo().into_iter().find(|p| p.to_string_lossy().contains("05ef09b2")).unwrap();
     let items: Vec<Value> = serde_json::from_str(&shown(&["--json"], &path)).unwrap();
     let side = items.iter().find_map(|item| item["tool"].get("subagent")).unwrap();
@@ -119,8 +118,9 @@ fn subagents_stand_under_their_call() {
 }
 
 #[test]
-fn a_broken_file_is_shown_with_its_faults_in_place() {
-    let items: Vec<Value> = serde_json::from_str(&shown(&["--json"], &kit::fixture("broken/torn-tail.jsonl"))).unwrap();
+fn a_broken_file_is_shown_with_its_problems_in_place() {
+    let items: Vec<Value> =
+        serde_json::from_str(&shown(&["--json"], &quipu_testkit::fixture("broken/torn-tail.jsonl"))).unwrap();
     assert_eq!(items.last().unwrap()["kind"], "problem");
     assert!(items.len() > 1);
 }
@@ -153,7 +153,7 @@ fn a_reader_that_goes_away_is_no_failure() {
 
 #[test]
 fn a_session_is_found_by_its_id_its_beginning_or_as_the_latest() {
-    let dir = kit::fixture("demo");
+    let dir = quipu_testkit::fixture("demo");
     let show = |spec: &str| quipu().arg("--claude-dir").arg(&dir).args(["show", "--json", spec]).assert();
     let whole = show("05ef09b2-9c3d-4897-965b-0c47c2889d7b").success();
     let part = show("05e").success();
@@ -206,7 +206,7 @@ fn left_branches_and_hidden_texts_are_shown_when_asked_for() {
 
 #[test]
 fn a_line_is_opened_with_the_items_around_it() {
-    let dir = kit::fixture("demo");
+    let dir = quipu_testkit::fixture("demo");
     let show = |spec: &str, args: &[&str]| {
         let out = quipu().arg("--claude-dir").arg(&dir).args(["show", "--json", spec]).args(args).assert().success();
         serde_json::from_slice::<Vec<Value>>(&out.get_output().stdout).unwrap()
@@ -251,7 +251,7 @@ fn a_colon_in_the_name_of_a_file_is_no_line() {
 
 #[test]
 fn a_subagent_is_named_by_its_id() {
-    let dir = kit::fixture("demo");
+    let dir = quipu_testkit::fixture("demo");
     let show = |spec: &str| quipu().arg("--claude-dir").arg(&dir).args(["show", "--json", spec]).assert();
     for spec in ["agent-a3bbbbd40f64dd15d", "agent-a3b", "agent-2d98ce6", "agent-2d98ce6:2"] {
         let out = show(spec).success();
@@ -306,7 +306,7 @@ fn hooks_that_succeeded_silently_are_hidden_unless_all_is_wanted() {
 }
 
 #[test]
-fn an_empty_file_is_said_to_be_empty() {
+fn an_empty_file_is_reported_as_empty() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("empty.jsonl");
     std::fs::write(&path, "").unwrap();

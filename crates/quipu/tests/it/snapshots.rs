@@ -9,7 +9,6 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use quipu_testkit as kit;
 use tempfile::TempDir;
 
 use crate::pty_runner::{CapturedOutput, in_pipe, on_terminal, until};
@@ -23,7 +22,7 @@ struct Home(TempDir);
 impl Home {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        copy(&kit::fixture("demo"), &dir.path().join(".claude"));
+        copy(&quipu_testkit::fixture("demo"), &dir.path().join(".claude"));
         Self(dir)
     }
 
@@ -38,8 +37,8 @@ impl Home {
         command
     }
 
-    /// Runs a command in a pipe and at each width. Where the output is that of the width
-    /// before, that is all that is said.
+    /// Runs a command in a pipe and at each width. If the output equals that of the width before, one line
+    /// says so.
     fn shown(&self, args: &[&str]) -> String {
         self.shown_by(args, |command, columns| match columns {
             None => in_pipe(command),

@@ -1,6 +1,5 @@
 //! `quipu usage`
 
-use quipu_testkit as kit;
 use quipu_testkit::generate::generate_tree;
 use serde_json::Value;
 
@@ -38,7 +37,7 @@ fn totals_equal_the_truth_in_every_report() {
 
 #[test]
 fn keys_are_days_mondays_months_and_blocks() {
-    let dir = kit::fixture("demo");
+    let dir = quipu_testkit::fixture("demo");
     let keys = |group: &str| -> Vec<String> {
         let report = usage(&dir, &[group]);
         report["rows"].as_array().unwrap().iter().map(|row| row["key"].as_str().unwrap().to_owned()).collect()
@@ -52,7 +51,7 @@ fn keys_are_days_mondays_months_and_blocks() {
 }
 
 #[test]
-fn a_persons_own_prices_count() {
+fn prices_of_the_user_count() {
     let config = tempfile::tempdir().unwrap();
     std::fs::create_dir(config.path().join("quipu")).unwrap();
     let file = config.path().join("quipu/prices.toml");
@@ -62,7 +61,7 @@ fn a_persons_own_prices_count() {
         command
             .env("XDG_CONFIG_HOME", config.path())
             .arg("--claude-dir")
-            .arg(kit::fixture("demo"))
+            .arg(quipu_testkit::fixture("demo"))
             .args(["usage", "--json"]);
         command
     };
@@ -74,7 +73,7 @@ fn a_persons_own_prices_count() {
 
 #[test]
 fn the_table_has_a_total_and_is_plain_when_piped() {
-    let out = quipu().arg("--claude-dir").arg(kit::fixture("demo")).arg("usage").assert().success();
+    let out = quipu().arg("--claude-dir").arg(quipu_testkit::fixture("demo")).arg("usage").assert().success();
     let text = String::from_utf8_lossy(&out.get_output().stdout).into_owned();
     assert!(text.contains("\ntotal ") && !text.contains('\u{1b}'), "{text}");
     let notes = String::from_utf8_lossy(&out.get_output().stderr).into_owned();
@@ -82,8 +81,8 @@ fn the_table_has_a_total_and_is_plain_when_piped() {
 }
 
 #[test]
-fn rows_of_sessions_turns_and_models_say_what_they_are() {
-    let dir = kit::fixture("demo");
+fn rows_of_sessions_turns_and_models_have_their_keys() {
+    let dir = quipu_testkit::fixture("demo");
     let sessions = usage(&dir, &["session"]);
     let costs: Vec<f64> =
         sessions["rows"].as_array().unwrap().iter().map(|row| row["cost_usd"].as_f64().unwrap()).collect();
@@ -103,7 +102,7 @@ fn rows_of_sessions_turns_and_models_say_what_they_are() {
 }
 
 #[test]
-fn the_active_block_says_what_is_left_and_where_it_leads() {
+fn the_active_block_shows_time_left_and_projection() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("projects/-p");
     std::fs::create_dir_all(&folder).unwrap();
@@ -175,16 +174,16 @@ fn a_limit_of_tokens_is_compared_with_every_block() {
 }
 
 #[test]
-fn the_overview_counts_no_undated_and_no_future_message_and_never_minus_nothing() {
+fn the_overview_counts_no_undated_or_future_message_and_shows_no_negative_zero() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("projects/-p");
     std::fs::create_dir_all(&folder).unwrap();
-    let said = |n: u32, time: &str| {
+    let line = |n: u32, time: &str| {
         format!(
             r#"{{"type":"assistant","uuid":"u{n}"{time},"message":{{"id":"m{n}","model":"claude-opus-5-5","content":[],"usage":{{"output_tokens":50000}}}}}}"#
         ) + "\n"
     };
-    let lines = said(1, "") + &said(2, r#","timestamp":"2026-12-24T10:00:00Z""#);
+    let lines = line(1, "") + &line(2, r#","timestamp":"2026-12-24T10:00:00Z""#);
     std::fs::write(folder.join("a.jsonl"), lines).unwrap();
     let mut command = quipu();
     command.env("QUIPU_TEST_NOW", "2026-11-15T12:00:00Z").env("TZ", "UTC").arg("--claude-dir").arg(dir.path());
@@ -223,11 +222,11 @@ fn the_examples_of_the_documentation_are_price_files() {
     let config = tempfile::tempdir().unwrap();
     std::fs::create_dir(config.path().join("quipu")).unwrap();
     for page in ["docs/prices.md", "README.md", "README.zh.md"] {
-        let text = std::fs::read_to_string(kit::repository_root().join(page)).unwrap();
+        let text = std::fs::read_to_string(quipu_testkit::repository_root().join(page)).unwrap();
         let example = text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
         std::fs::write(config.path().join("quipu/prices.toml"), example.unwrap()).unwrap();
         let mut command = quipu();
-        command.env("XDG_CONFIG_HOME", config.path()).arg("--claude-dir").arg(kit::fixture("demo"));
+        command.env("XDG_CONFIG_HOME", config.path()).arg("--claude-dir").arg(quipu_testkit::fixture("demo"));
         command.arg("usage").assert().success();
     }
 }

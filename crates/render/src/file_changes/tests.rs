@@ -75,7 +75,7 @@ fn a_new_file_comes_from_nothing_and_a_removed_one_leads_there() {
 }
 
 #[test]
-fn files_outside_the_folder_keep_their_path_and_a_missing_line_end_is_said() {
+fn files_outside_the_folder_keep_their_path_and_a_missing_newline_is_marked() {
     SessionBuilder::default().edit("/etc/x", Some("a"), "a", "b").check_change(
         ChangeStatus::Modified,
         "--- /etc/x\n+++ /etc/x\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n",
@@ -95,7 +95,7 @@ fn failed_and_pending_calls_and_changes_taken_back_do_not_count() {
 }
 
 #[test]
-fn what_a_result_does_not_say_is_taken_from_earlier_calls_reads_and_backups() {
+fn missing_texts_are_taken_from_earlier_calls_reads_and_backups() {
     let edit = json!({"file_path": "/srv/app/a", "old_string": "b", "new_string": "B"});
     let bare = |story: SessionBuilder| story.call("Edit", edit.clone(), false, Value::Null);
     let expected = "--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n a\n-b\n+B\n";
@@ -131,7 +131,7 @@ fn a_change_that_cannot_be_reconstructed_is_counted() {
 }
 
 #[test]
-fn changes_by_others_in_between_are_told() {
+fn changes_by_others_in_between_are_announced() {
     let changes = SessionBuilder::default()
         .edit("/srv/app/a", Some("1\n"), "1", "2")
         .edit("/srv/app/a", Some("2 formatted\n"), "2", "3")
@@ -141,7 +141,7 @@ fn changes_by_others_in_between_are_told() {
 }
 
 #[test]
-fn hunks_stand_in_for_texts_that_do_not_fit() {
+fn hunks_replace_texts_that_do_not_match() {
     let hunk = json!({"oldStart": 2, "oldLines": 1, "newStart": 2, "newLines": 2, "lines": [" b", "+c"]});
     let output = json!({"filePath": "/srv/app/a", "oldString": "“b”", "newString": "x", "structuredPatch": [hunk], "originalFile": "a\nb\n"});
     let input = json!({"file_path": "/srv/app/a", "old_string": "“b”", "new_string": "x"});

@@ -10,7 +10,7 @@ fn highlighted(language: &str, text: &str) -> String {
 }
 
 #[test]
-fn code_is_told_apart() {
+fn code_is_recognized() {
     assert_eq!(
         highlighted(
             "rust",

@@ -69,7 +69,7 @@ fn an_id_cannot_leave_its_attribute() {
 }
 
 #[test]
-fn pictures_are_only_what_they_say() {
+fn images_are_embedded_only_if_valid() {
     let page = |kind: &str, data: &str| {
         let mut conversation = Conversation::default();
         conversation.push_line(1, r#"{"type":"assistant","uuid":"a","message":{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"X","input":{}}]}}"#);

@@ -27,7 +27,7 @@ fn masking_twice_changes_nothing() {
 }
 
 #[test]
-fn people_and_their_folders_are_masked() {
+fn addresses_and_home_folders_are_masked() {
     check_masked("ask sam.o-x@mail.example.org now", "ask [e-mail address] now");
     check_masked("/home/sam/app and /Users/sam/x", "/home/[home folder]/app and /Users/[home folder]/x");
     check_masked(r"C:\Users\Sam\x", r"C:\Users\[home folder]\x");
@@ -41,7 +41,7 @@ fn people_and_their_folders_are_masked() {
 }
 
 #[test]
-fn a_user_name_with_signs_is_masked_where_dashes_stand_for_them() {
+fn a_user_name_with_punctuation_is_masked_in_its_dashed_form() {
     let about = SessionDetails { cwd: Some("/Users/alice.smith/app".to_owned()), ..SessionDetails::default() };
     let masked = Redactor::new(&about).redact_text("in projects/-Users-alice-smith-app/x.jsonl").into_owned();
     assert_eq!(masked, "in projects/-Users-[home folder]-app/x.jsonl");

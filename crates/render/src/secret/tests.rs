@@ -98,7 +98,7 @@ fn tokens_of_services_are_found() {
 }
 
 #[test]
-fn secrets_that_their_surroundings_tell_are_found() {
+fn secrets_are_found_by_their_context() {
     check_found(
         "Slack webhook",
         "https://hooks.slack.com/services/{}",
@@ -134,7 +134,7 @@ fn secrets_that_their_surroundings_tell_are_found() {
 }
 
 #[test]
-fn values_that_their_names_tell_are_found() {
+fn secrets_are_found_by_the_names_of_their_variables() {
     check_found("secret", "AWS_SECRET_ACCESS_KEY={}", &(generate_token(20) + "/" + &generate_token(19)));
     check_found("secret", "aws_secret_access_key = {}", &generate_token(40));
     check_found("secret", "SECRET_KEY = '{}'", &format!("django-insecure-{}!@#$", generate_token(30)));

@@ -52,7 +52,7 @@ fn check_call(name: &str, input: &str, result: &str, expect: &str) {
 }
 
 #[test]
-fn speakers_are_named_once_and_the_day_is_told_once() {
+fn speakers_and_days_are_shown_once() {
     check(
         &narrow_terminal(),
         &[USER_LINE, &assistant_line("It prints *hello*."), &assistant_line("Nothing `else`.")],
@@ -147,7 +147,7 @@ fn a_command_shows_its_output_without_escapes_and_cut() {
 }
 
 #[test]
-fn a_failure_says_so_in_words() {
+fn a_failure_has_a_message() {
     let [call, answer] = tool_call_lines("Bash", r#"{"command":"false"}"#, "<tool_use_error>no</tool_use_error>", true);
     check(&narrow_terminal(), &[&call, &answer], "▌ m\n  ✗ failed Bash $ false\n    no\n");
     check(&narrow_terminal(), &[&call], "▌ m\n  … pending Bash $ false\n");

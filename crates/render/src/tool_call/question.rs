@@ -14,12 +14,12 @@ impl<'a> ToolCallView<'a> {
         let answers = output.as_ref().and_then(|output| output.answers.get()).or(input.answers.get());
         let mut answered = 0;
         for question in &input.questions {
-            let asked = question.question.text().unwrap_or_default();
-            let answer = answers.and_then(|answers| answers.get(asked)).map(Json::extract_text);
+            let text = question.question.text().unwrap_or_default();
+            let answer = answers.and_then(|answers| answers.get(text)).map(Json::extract_text);
             answered += usize::from(answer.is_some());
             let options = question.options.get().into_iter().flatten();
             self.parts.push(ToolCallPart::Question {
-                text: sanitize(asked).into_owned(),
+                text: sanitize(text).into_owned(),
                 options: options.filter_map(|choice| choice.label.text()).map(sanitize_line).collect(),
                 answer: answer.map(|answer| sanitize(&answer).into_owned()),
             });

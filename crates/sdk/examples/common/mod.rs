@@ -1,5 +1,5 @@
 //! What the examples share: where the agent is, and a model that plays a script.
-#![allow(clippy::print_stdout, clippy::print_stderr, dead_code, reason = "examples speak to people")]
+#![allow(clippy::print_stdout, clippy::print_stderr, dead_code, reason = "an example prints its results")]
 
 use std::path::PathBuf;
 
@@ -19,31 +19,31 @@ impl ExampleSetup {
     /// Reads the arguments: `--cli PATH` is the agent to start, `--live` asks your own
     /// model instead of the script.
     pub(crate) async fn new(script: &str) -> Result<Self, Box<dyn std::error::Error>> {
-        let mut stage = Self { folder: tempfile::tempdir()?, mock_server: None, cli: None };
+        let mut setup = Self { folder: tempfile::tempdir()?, mock_server: None, cli: None };
         let mut args = std::env::args().skip(1);
         let mut live = false;
         while let Some(arg) = args.next() {
             match arg.as_str() {
-                "--cli" => stage.cli = Some(args.next().ok_or("--cli needs the path of an agent")?.into()),
+                "--cli" => setup.cli = Some(args.next().ok_or("--cli needs the path of an agent")?.into()),
                 "--live" => live = true,
                 other => return Err(format!("unknown argument {other}; there are --cli PATH and --live").into()),
             }
         }
         if !live {
-            stage.mock_server = Some(MockServer::start(Script::parse(script)?).await?);
+            setup.mock_server = Some(MockServer::start(Script::parse(script)?).await?);
         }
-        Ok(stage)
+        Ok(setup)
     }
 
-    /// Options for this stage.
+    /// Options for this setup.
     pub(crate) fn options(&self) -> Options {
         let mut options = Options::new().cwd(self.folder.path());
         if let Some(cli) = &self.cli {
             options = options.cli(cli);
         }
-        if let Some(answerer) = &self.mock_server {
+        if let Some(server) = &self.mock_server {
             options = options
-                .env("ANTHROPIC_BASE_URL", answerer.url())
+                .env("ANTHROPIC_BASE_URL", server.url())
                 .env("ANTHROPIC_API_KEY", "any")
                 .env("HOME", self.folder.path())
                 .env("CLAUDE_CONFIG_DIR", self.folder.path().join("config"));

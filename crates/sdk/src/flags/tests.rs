@@ -122,7 +122,7 @@ fn options_that_cannot_go_together_are_named() {
 }
 
 #[test]
-fn the_environment_says_who_asks() {
+fn the_environment_has_the_variables_of_the_sdk() {
     let options = Options::new().cli("agent").cwd("/w").file_checkpointing().client_app("me/1").env("A", "b");
     let command = options.env("CLAUDE_CODE_ENTRYPOINT", "mine").command().unwrap();
     let get = |name: &str| command.env.get(&OsString::from(name)).and_then(|value| value.to_str());
@@ -134,7 +134,7 @@ fn the_environment_says_who_asks() {
 }
 
 #[test]
-fn the_agent_is_told_of_hooks_and_subagents() {
+fn initialize_has_hooks_and_subagents() {
     let nothing = |event: &str| Hook::on_event(event, |_, _| async { Ok(Json::default()) });
     let agent = AgentDefinition { description: "d".into(), prompt: "p".into(), ..AgentDefinition::default() };
     let options = Options::new()

@@ -28,7 +28,7 @@ fn small_messages_are_counted_with_what_they_take() {
 }
 
 #[test]
-fn the_end_is_told_once_after_all_that_came_before() {
+fn the_end_is_returned_once_after_all_messages() {
     let mailbox = Mailbox::new(1024);
     room(&mailbox);
     mailbox.end(Some(Error::Closed));

@@ -1,5 +1,5 @@
-//! The other side dies, floods, stalls, and talks nonsense: a typed error, or the work
-//! goes on.
+//! An agent that dies, floods, stalls or prints garbage: the caller gets a typed error, or the conversation
+//! continues.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,7 +21,7 @@ fn noting(bad: &Arc<Mutex<Vec<BadLine>>>) -> Options {
 }
 
 #[tokio::test]
-async fn an_agent_that_dies_in_a_turn_ends_it_with_an_error_that_says_why() {
+async fn an_agent_that_dies_in_a_turn_ends_it_with_an_error_and_its_cause() {
     let mut client = connect_shell("read -r prompt; echo boom >&2; exit 3", short_timeouts()).await.unwrap();
     client.send("hello").await.unwrap();
     let Err(Error::Ended(exit)) = client.next().await else { panic!("no error") };
@@ -40,7 +40,7 @@ async fn an_agent_that_is_killed_is_named_by_its_signal() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_no_agent_is_an_error_with_its_words() {
+async fn a_program_that_is_no_agent_is_an_error_with_its_stderr() {
     let error = Client::connect_over(shell_agent("echo usage: sh >&2; exit 2"), short_timeouts()).await.unwrap_err();
     assert_eq!(error.to_string(), "the agent ended: exit code 2; on stderr: usage: sh");
     let missing = Client::connect(short_timeouts().cli("/nowhere/agent")).await.unwrap_err();
@@ -52,17 +52,17 @@ async fn a_program_that_is_no_agent_is_an_error_with_its_words() {
 #[tokio::test]
 async fn an_agent_that_never_answers_costs_no_more_than_the_timeout() {
     let (client, mut agent) = connected(short_timeouts()).await;
-    let asked = client.interrupt().await;
-    assert_eq!(asked.unwrap_err().code(), "sdk.timeout");
+    let interrupted = client.interrupt().await;
+    assert_eq!(interrupted.unwrap_err().code(), "sdk.timeout");
     let late = agent.receive().await.unwrap();
     // A late response is dropped.
     agent.respond(&late, json!({ "still_queued": [] })).await;
     let handle = client.handle();
-    let (asked, ()) = tokio::join!(handle.mcp_status(), async {
+    let (interrupted, ()) = tokio::join!(handle.mcp_status(), async {
         let question = agent.receive().await.unwrap();
         agent.respond(&question, json!({ "mcpServers": [] })).await;
     });
-    assert!(asked.unwrap().servers.is_empty());
+    assert!(interrupted.unwrap().servers.is_empty());
 }
 
 #[tokio::test]
@@ -93,7 +93,7 @@ async fn a_transport_that_does_not_connect_is_given_up() {
 }
 
 #[tokio::test]
-async fn an_agent_that_asks_without_end_and_never_listens_costs_bounded_memory() {
+async fn an_agent_that_sends_requests_and_reads_nothing_costs_bounded_memory() {
     let unanswered = Arc::new(AtomicUsize::new(0));
     let counts = Arc::clone(&unanswered);
     let options = short_timeouts().on_bad_line(move |_| {
@@ -115,7 +115,7 @@ async fn an_agent_that_asks_without_end_and_never_listens_costs_bounded_memory()
 }
 
 #[tokio::test]
-async fn an_agent_that_does_not_listen_is_given_up_too() {
+async fn a_request_to_an_agent_that_reads_nothing_times_out() {
     let client = connect_shell("exec sleep 1000", short_timeouts()).await.unwrap();
     let long = "x".repeat(1 << 20);
     assert_eq!(client.send(long).await.unwrap_err().code(), "sdk.timeout");
@@ -154,7 +154,7 @@ async fn answers_of_a_wrong_form_are_errors_and_two_answers_are_one() {
 }
 
 #[tokio::test]
-async fn garbage_half_lines_and_foreign_lines_are_told_and_passed_over() {
+async fn invalid_partial_and_foreign_lines_are_reported_and_skipped() {
     let bad = Arc::default();
     let (mut client, mut agent) = connected(noting(&bad)).await;
     agent.write(b"Warning: something\n\xff\xfe\n{\"type\":\"assistant\"}\n[1,2]\n\n").await;
@@ -188,7 +188,7 @@ async fn a_long_line_is_read_and_one_that_is_too_long_is_passed_over() {
 }
 
 #[tokio::test]
-async fn a_flood_waits_for_whoever_reads_it() {
+async fn a_flood_of_messages_waits_for_its_reader() {
     let (mut client, mut agent) = connected(short_timeouts().max_buffered_bytes(1 << 20)).await;
     let written = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&written);
@@ -208,16 +208,16 @@ async fn a_flood_waits_for_whoever_reads_it() {
     .await;
     let halted = written.load(Ordering::SeqCst);
     assert!((1 << 19..2 << 20).contains(&halted), "{halted}");
-    let mut heard = 0;
+    let mut received = 0;
     while client.next().await.unwrap().is_some() {
-        heard += 1;
+        received += 1;
     }
-    assert_eq!(heard, 10_000);
+    assert_eq!(received, 10_000);
     flood.await.unwrap();
 }
 
 #[tokio::test]
-async fn a_question_is_answered_behind_messages_that_nobody_reads() {
+async fn a_control_request_is_answered_behind_unread_messages() {
     let (mut client, mut agent) = connected(short_timeouts().max_buffered_bytes(100_000)).await;
     let speak = tokio::spawn(async move {
         let line = assistant_line(&"x".repeat(10_000));

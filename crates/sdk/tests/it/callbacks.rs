@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 
 use crate::scripted_agent::{assistant_line, connected, scripted_agent, short_timeouts};
 
-fn may(tool: &str, id: &str) -> Value {
+fn permission_request(tool: &str, id: &str) -> Value {
     json!({ "subtype": "can_use_tool", "tool_name": tool, "input": { "command": "ls" }, "tool_use_id": id })
 }
 
@@ -30,12 +30,13 @@ async fn decisions_travel_as_the_agent_reads_them() {
     let mut check = async |request: Value, expect: Value| {
         assert_eq!(agent.request("q", request).await["response"], expect);
     };
-    check(may("Bash", "1"), json!({ "behavior": "allow", "updatedInput": { "command": "ls" } })).await;
-    check(may("Edit", "2"), json!({ "behavior": "allow", "updatedInput": { "path": "other" } })).await;
-    check(may("Write", "3"), json!({ "behavior": "deny", "message": "not here" })).await;
-    check(may("Other", "4"), json!({ "behavior": "deny", "message": "stop it", "interrupt": true })).await;
+    check(permission_request("Bash", "1"), json!({ "behavior": "allow", "updatedInput": { "command": "ls" } })).await;
+    check(permission_request("Edit", "2"), json!({ "behavior": "allow", "updatedInput": { "path": "other" } })).await;
+    check(permission_request("Write", "3"), json!({ "behavior": "deny", "message": "not here" })).await;
+    check(permission_request("Other", "4"), json!({ "behavior": "deny", "message": "stop it", "interrupt": true }))
+        .await;
     let rules = json!([{ "type": "addRules", "rules": [{ "toolName": "Read" }], "behavior": "allow", "destination": "session" }]);
-    let mut read = may("Read", "5");
+    let mut read = permission_request("Read", "5");
     read["permission_suggestions"] = rules.clone();
     check(read, json!({ "behavior": "allow", "updatedInput": { "command": "ls" }, "updatedPermissions": rules })).await;
 }
@@ -54,7 +55,9 @@ async fn several_questions_are_open_at_once_and_messages_come_meanwhile() {
     let (mut client, mut agent) = connected(options).await;
     for n in 0..50 {
         let id = format!("q{n}");
-        agent.send(&json!({ "type": "control_request", "request_id": id, "request": may("Bash", &id) })).await;
+        agent
+            .send(&json!({ "type": "control_request", "request_id": id, "request": permission_request("Bash", &id) }))
+            .await;
     }
     agent.send(&assistant_line("still talking")).await;
     assert!(client.next().await.unwrap().is_some(), "a question must not hold up the messages behind it");
@@ -75,12 +78,12 @@ async fn a_callback_that_panics_costs_its_own_answer_alone() {
         .hook(Hook::on(|_: Stop, _| async { panic!("a hook") }))
         .on_bad_line(|_| panic!("a listener"));
     let (mut client, mut agent) = connected(options).await;
-    assert_eq!(agent.request("a", may("Bash", "1")).await["error"], "the callback panicked");
+    assert_eq!(agent.request("a", permission_request("Bash", "1")).await["error"], "the callback panicked");
     let stop = json!({ "hook_event_name": "Stop", "session_id": "s", "transcript_path": "t", "cwd": "/", "stop_hook_active": false });
     let due = json!({ "subtype": "hook_callback", "callback_id": "hook_0", "input": stop });
     assert_eq!(agent.request("b", due).await["error"], "the callback panicked");
     agent.write(b"nonsense\n").await;
-    assert_eq!(agent.request("c", may("Read", "2")).await["response"]["behavior"], "allow");
+    assert_eq!(agent.request("c", permission_request("Read", "2")).await["response"]["behavior"], "allow");
     agent.send(&assistant_line("alive")).await;
     assert!(client.next().await.unwrap().is_some());
 }
@@ -95,8 +98,8 @@ async fn a_question_that_is_withdrawn_is_not_answered() {
         }
     }
     let counts = Arc::clone(&dropped);
-    let begun = Arc::new(Semaphore::new(0));
-    let begins = Arc::clone(&begun);
+    let started = Arc::new(Semaphore::new(0));
+    let begins = Arc::clone(&started);
     let options = short_timeouts().can_use_tool(move |call, context| {
         let (counts, begins) = (Arc::clone(&counts), Arc::clone(&begins));
         async move {
@@ -110,10 +113,14 @@ async fn a_question_that_is_withdrawn_is_not_answered() {
         }
     });
     let (_client, mut agent) = connected(options).await;
-    agent.send(&json!({ "type": "control_request", "request_id": "gone", "request": may("Bash", "1") })).await;
-    begun.acquire().await.unwrap().forget();
+    agent
+        .send(&json!({ "type": "control_request", "request_id": "gone", "request": permission_request("Bash", "1") }))
+        .await;
+    started.acquire().await.unwrap().forget();
     agent.send(&json!({ "type": "control_cancel_request", "request_id": "gone" })).await;
-    agent.send(&json!({ "type": "control_request", "request_id": "here", "request": may("Read", "2") })).await;
+    agent
+        .send(&json!({ "type": "control_request", "request_id": "here", "request": permission_request("Read", "2") }))
+        .await;
     assert_eq!(agent.receive().await.unwrap()["response"]["request_id"], "here");
     crate::scripted_agent::wait_until("the callback is dropped", || dropped.load(Ordering::SeqCst) == 1).await;
 }
@@ -132,7 +139,7 @@ async fn late_is_no() {
     assert_eq!(hello["request"]["hooks"], hooks);
     agent.respond(&hello, json!({ "commands": [] })).await;
     let _client = connecting.await.unwrap().unwrap();
-    let refused = agent.request("a", may("Bash", "1")).await;
+    let refused = agent.request("a", permission_request("Bash", "1")).await;
     assert_eq!(refused["response"]["behavior"], "deny");
     let due = json!({ "subtype": "hook_callback", "callback_id": "hook_0", "input": {} });
     assert_eq!(agent.request("b", due).await["error"], "the hook timed out");
@@ -141,11 +148,11 @@ async fn late_is_no() {
 #[tokio::test]
 async fn without_a_callback_a_permission_request_is_an_error() {
     let (_client, mut agent) = connected(short_timeouts()).await;
-    assert_eq!(agent.request("a", may("Bash", "1")).await["subtype"], "error");
+    assert_eq!(agent.request("a", permission_request("Bash", "1")).await["subtype"], "error");
 }
 
 #[tokio::test]
-async fn hooks_are_told_what_happened_and_may_change_it() {
+async fn hooks_get_the_event_and_may_change_it() {
     let options = short_timeouts()
         .hook(
             Hook::on(|call: PreToolUse, _| async move {
@@ -157,7 +164,7 @@ async fn hooks_are_told_what_happened_and_may_change_it() {
             .matching("Bash|Read"),
         )
         .hook(Hook::on(|_: Stop, context: quipu_sdk::CallbackContext| async move {
-            // A hook may ask the agent something in its turn.
+            // A hook may send a control request to the agent.
             let mode = context.handle.set_permission_mode("plan").await;
             HookOutput::empty()
                 .with_system_message(mode.map_or_else(|error| error.to_string(), |set| set.mode.to_string()))

@@ -25,7 +25,7 @@ async fn a_read_that_is_given_up_at_any_moment_loses_nothing() {
         }
         agent.send(&result_line("done")).await;
     });
-    let mut heard = 0;
+    let mut received = 0;
     loop {
         // Asked once and given up, unless it is there already.
         let message = match client.next().now_or_never() {
@@ -37,13 +37,13 @@ async fn a_read_that_is_given_up_at_any_moment_loses_nothing() {
             },
         };
         match message {
-            Some(Entry::Assistant(said)) => assert_eq!(said.message.content.to_text(), heard.to_string()),
+            Some(Entry::Assistant(said)) => assert_eq!(said.message.content.to_text(), received.to_string()),
             Some(Entry::Result(_)) => break,
             other => panic!("{other:?}"),
         }
-        heard += 1;
+        received += 1;
     }
-    assert_eq!(heard, 3000);
+    assert_eq!(received, 3000);
     speaking.await.unwrap();
 }
 
@@ -56,12 +56,12 @@ async fn ten_thousand_questions_at_once_have_each_its_own_answer() {
             let handle = handle.clone();
             tokio::spawn(async move {
                 let question = json!({ "subtype": "echo", "n": n });
-                let asked = handle.request_raw(&question);
+                let response = handle.request_raw(&question);
                 // Every third is given up on its way.
                 if n % 3 == 0 {
-                    let _ = tokio::time::timeout(Duration::from_micros(n), asked).await;
+                    let _ = tokio::time::timeout(Duration::from_micros(n), response).await;
                 } else {
-                    assert_eq!(asked.await.unwrap().to_value()["n"], n);
+                    assert_eq!(response.await.unwrap().to_value()["n"], n);
                 }
             })
         })
@@ -75,8 +75,8 @@ async fn ten_thousand_questions_at_once_have_each_its_own_answer() {
             agent.respond(&question, json!({ "n": -1 })).await;
         }
     });
-    for asked in asking {
-        asked.await.unwrap();
+    for response in asking {
+        response.await.unwrap();
     }
     drop(client);
     answering.await.unwrap();

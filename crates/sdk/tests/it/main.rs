@@ -1,5 +1,5 @@
 //! The SDK, as programs use it.
-#![allow(clippy::unwrap_used, reason = "a test says what must hold")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod agent_failures;
 mod callbacks;

@@ -26,7 +26,7 @@ async fn a_query_ends_when_it_is_answered() {
 }
 
 #[tokio::test]
-async fn the_way_back_stays_open_until_every_prompt_has_its_result() {
+async fn stdin_stays_open_until_every_prompt_has_its_result() {
     let (near, mut agent) = scripted_agent();
     let prompts = Prompt::stream(stream::iter([user_message("one"), user_message(vec![Block::new_text("two")])]));
     let options = short_timeouts().can_use_tool(|_, _| async { Decision::allow() });

@@ -49,8 +49,8 @@ async fn replay(steps: Vec<Step>) -> Replayed {
             Step::Expect(line) => client.handle().send_line(line).await.unwrap(),
             Step::Send(line) if line["type"].as_str().unwrap().starts_with("control_") => {}
             Step::Send(line) => {
-                let heard = client.next().await.unwrap_or_else(|error| panic!("{error} instead of {line}"));
-                assert_eq!(heard, Some(read(line)));
+                let message = client.next().await.unwrap_or_else(|error| panic!("{error} instead of {line}"));
+                assert_eq!(message, Some(read(line)));
                 messages += 1;
             }
             Step::WriteBytes(_) => unreachable!("recordings have none"),
@@ -101,9 +101,9 @@ fn check_answer(question: &RequestBody, answer: Result<Json, Error>, recorded: O
 /// Options whose callbacks answer as the recorded host did.
 fn options(steps: &[Step], dropped: &Arc<AtomicUsize>) -> Options {
     let answers: HashMap<String, Value> = steps.iter().filter_map(host_answer).collect();
-    let asked: Vec<(String, Value)> = steps.iter().filter_map(question).collect();
+    let requests: Vec<(String, Value)> = steps.iter().filter_map(question).collect();
     let find = move |is: &dyn Fn(&Value) -> bool| {
-        let (id, _) = asked.iter().find(|(_, body)| is(body))?;
+        let (id, _) = requests.iter().find(|(_, body)| is(body))?;
         answers.get(id).cloned()
     };
     let find = Arc::new(find);
@@ -233,7 +233,7 @@ async fn mcp_servers_answer_while_initialize_is_under_way() {
 }
 
 #[tokio::test]
-async fn a_turn_is_interrupted_and_the_next_goes_on() {
+async fn a_turn_is_interrupted_and_the_next_runs() {
     check("43_sdk_interrupt", same).await;
 }
 
@@ -324,7 +324,7 @@ async fn an_agent_that_knows_a_server_already_only_calls_its_tools() {
 }
 
 #[tokio::test]
-async fn everything_written_is_told_when_mirrored() {
+async fn every_written_entry_is_reported_with_session_mirror() {
     let Some(shared) = quipu_testkit::shared_dir() else { return };
     let steps = fake_agent::recorded_steps(&shared.join("recordings/58_sdk_session_store_mirror"));
     // Two runs stand in this recording, one after the other.

@@ -8,7 +8,6 @@ use std::time::{Duration, SystemTime};
 use quipu_conversation::Conversation;
 use quipu_message::{Entry, SessionId};
 use quipu_sdk::sessions::{ForkOptions, ListOptions, SessionError, SessionInfo, Sessions};
-use quipu_testkit as kit;
 use quipu_transcript::{Check, Durability, Entries, EnvelopeDefaults, Recorder, TranscriptState, load_session};
 use tempfile::TempDir;
 
@@ -19,8 +18,8 @@ const NEW: &str = "aaaaaaaa-0000-4000-8000-000000000000";
 /// A copy of the demo sessions, written one minute after another in the order of their ids.
 fn demo() -> (TempDir, Sessions) {
     let dir = tempfile::tempdir().unwrap();
-    for from in kit::files_under(&kit::fixture("demo"), |_| true) {
-        let to = dir.path().join(from.strip_prefix(kit::fixture("demo")).unwrap());
+    for from in quipu_testkit::files_under(&quipu_testkit::fixture("demo"), |_| true) {
+        let to = dir.path().join(from.strip_prefix(quipu_testkit::fixture("demo")).unwrap());
         fs::create_dir_all(to.parent().unwrap()).unwrap();
         fs::copy(&from, &to).unwrap();
     }
@@ -198,7 +197,7 @@ fn ids_lead_to_no_other_folder() {
 }
 
 #[test]
-fn the_person_names_and_tags_a_session_and_takes_the_tag_away() {
+fn a_session_is_renamed_and_its_tag_set_and_removed() {
     let (_dir, sessions) = demo();
     let id = OLD.into();
     let path = sessions.info(&id).unwrap().path;
@@ -227,9 +226,9 @@ fn a_torn_line_is_set_aside_before_a_title_is_written() {
     sessions.rename(&new(), "Whole").unwrap();
     assert_eq!(sessions.info(&new()).unwrap().title.as_deref(), Some("Whole"));
     assert_eq!(texts(&sessions.messages(&new()).unwrap()), ["hi"]);
-    let talk = sessions.load(&new()).unwrap();
+    let conversation = sessions.load(&new()).unwrap();
     assert_eq!(
-        talk.problems().iter().map(|problem| (problem.line, problem.kind.code())).collect::<Vec<_>>(),
+        conversation.problems().iter().map(|problem| (problem.line, problem.kind.code())).collect::<Vec<_>>(),
         [(2, "line.not_json")]
     );
     assert!(fs::read_to_string(path).unwrap().contains("\"mess\n{\"type\":\"custom-title\""));
@@ -318,10 +317,10 @@ fn messages_are_those_of_the_branch_and_since_the_compaction() {
     let (_dir, sessions) = demo();
     let id = TIDE.into();
     let messages = sessions.messages(&id).unwrap();
-    let said = texts(&messages);
-    assert!(said[0].starts_with("This session is being continued"), "{}", said[0]);
-    assert_eq!(said.len(), 11, "{said:?}");
-    assert!(!said.iter().any(|text| text.contains("ASCII curve under the table")));
+    let sent_texts = texts(&messages);
+    assert!(sent_texts[0].starts_with("This session is being continued"), "{}", sent_texts[0]);
+    assert_eq!(sent_texts.len(), 11, "{sent_texts:?}");
+    assert!(!sent_texts.iter().any(|text| text.contains("ASCII curve under the table")));
     // The whole path has what was compacted, too.
     assert!(sessions.load(&id).unwrap().path().len() > messages.len());
     for info in list(&sessions) {
@@ -366,7 +365,7 @@ fn a_deleted_session_takes_its_subagents_with_it_and_nothing_else() {
     fs::copy(agent, project.join("agent-beside.jsonl")).unwrap();
     fs::write(project.join("agent-beside.meta.json"), "{}").unwrap();
     sessions.delete(&TIDE.into()).unwrap();
-    let left = kit::files_under(&project, |_| true);
+    let left = quipu_testkit::files_under(&project, |_| true);
     let left: Vec<_> = left.iter().map(|path| path.strip_prefix(&project).unwrap().to_str().unwrap()).collect();
     let (old, old_agent) = (format!("{OLD}.jsonl"), format!("{OLD}/subagents/agent-2d98ce6.jsonl"));
     assert_eq!(left, ["1efa34bf-6374-460f-8194-49e38c3f2f78.jsonl", &old_agent, &old]);
@@ -375,7 +374,7 @@ fn a_deleted_session_takes_its_subagents_with_it_and_nothing_else() {
 }
 
 #[test]
-fn a_session_is_not_deleted_under_a_write_and_its_recorder_hears_of_it_later() {
+fn a_session_is_not_deleted_during_a_write_and_its_recorder_fails_later() {
     let (_dir, sessions, path) = session(&user("a", None, "hi"));
     let writer = File::options().append(true).open(&path).unwrap();
     writer.lock().unwrap();
@@ -403,8 +402,8 @@ fn a_fork_is_the_same_conversation_under_other_ids() {
         let (old, new) = (sessions.load(&info.id).unwrap(), sessions.load(&fork).unwrap());
         assert_eq!(old.for_api(), new.for_api(), "{title}");
         assert_eq!(old.branches().len(), new.branches().len());
-        let names = |talk: &Conversation| -> Vec<String> {
-            talk.path().iter().filter_map(|node| node.uuid()).map(ToString::to_string).collect()
+        let names = |conversation: &Conversation| -> Vec<String> {
+            conversation.path().iter().filter_map(|node| node.uuid()).map(ToString::to_string).collect()
         };
         assert!(names(&old).iter().all(|uuid| !names(&new).contains(uuid)));
         let text = fs::read_to_string(&forked.path).unwrap();
@@ -444,7 +443,11 @@ fn a_fork_at_a_line_has_the_path_to_it_and_its_own_title() {
     assert_eq!(sessions.fork(&new(), &at("nowhere")).unwrap_err().code(), "append.no_entry");
     fs::write(&path, "{\"type\":\"mode\",\"mode\":\"normal\"}\n").unwrap();
     assert_eq!(sessions.fork(&new(), &ForkOptions::default()).unwrap_err().code(), "append.nothing_to_fork");
-    assert_eq!(kit::files_under(path.parent().unwrap(), |_| true).len(), 2, "a fork that fails leaves no file");
+    assert_eq!(
+        quipu_testkit::files_under(path.parent().unwrap(), |_| true).len(),
+        2,
+        "a fork that fails leaves no file"
+    );
 }
 
 #[test]
@@ -467,16 +470,21 @@ fn a_folder_that_cannot_be_read_is_named_and_the_rest_is_listed() {
 
 #[test]
 fn every_real_session_is_listed_read_renamed_and_forked() {
-    let Some(shared) = kit::shared_dir() else { return };
+    let Some(shared) = quipu_testkit::shared_dir() else { return };
     let dir = tempfile::tempdir().unwrap();
     let project = dir.path().join("projects/-corpus");
     fs::create_dir_all(&project).unwrap();
-    let mut files = kit::corpus_files(&shared, &["session"]);
-    files
-        .extend(kit::recorded_files(&shared).into_iter().filter(|path| path.to_string_lossy().contains("/transcript")));
-    files.extend(kit::files_under(&kit::fixture("broken"), |path| path.extension().is_some_and(|ext| ext == "jsonl")));
+    let mut files = quipu_testkit::corpus_files(&shared, &["session"]);
+    files.extend(
+        quipu_testkit::recorded_files(&shared)
+            .into_iter()
+            .filter(|path| path.to_string_lossy().contains("/transcript")),
+    );
+    files.extend(quipu_testkit::files_under(&quipu_testkit::fixture("broken"), |path| {
+        path.extension().is_some_and(|ext| ext == "jsonl")
+    }));
     let sessions = Sessions::new(dir.path());
-    let mut said = 0;
+    let mut message_count = 0;
     for (n, from) in files.iter().enumerate() {
         let id = SessionId::from(format!("session-{n}"));
         let path = project.join(format!("{id}.jsonl"));
@@ -486,7 +494,7 @@ fn every_real_session_is_listed_read_renamed_and_forked() {
             continue;
         }
         let messages = sessions.messages(&id).unwrap();
-        said += messages.len();
+        message_count += messages.len();
         sessions.rename(&id, "Mine").unwrap();
         sessions.tag(&id, Some("corpus")).unwrap();
         let info = sessions.info(&id).unwrap();
@@ -504,6 +512,6 @@ fn every_real_session_is_listed_read_renamed_and_forked() {
         }
         sessions.delete(&id).unwrap();
     }
-    assert!(files.len() > 60 && said > 1000, "{} files, {said} messages", files.len());
-    assert!(kit::files_under(dir.path(), |path| fs::metadata(path).unwrap().len() > 0).is_empty());
+    assert!(files.len() > 60 && message_count > 1000, "{} files, {message_count} messages", files.len());
+    assert!(quipu_testkit::files_under(dir.path(), |path| fs::metadata(path).unwrap().len() > 0).is_empty());
 }

@@ -8,7 +8,7 @@ use quipu_testkit::fake_agent;
 
 use crate::scripted_agent::{connect_shell, connected, is_running, result_line, short_timeouts, wait_until};
 
-/// A script that tells the numbers of some processes it has started, in its first message.
+/// A script whose first message has the pids of processes it has started.
 const FAMILY: &str = r#"
     sleep 1000 & plain=$!
     setsid sleep 1000 & far=$!
@@ -81,7 +81,7 @@ async fn an_agent_that_does_not_end_is_made_to() {
 }
 
 #[tokio::test]
-async fn a_handle_outlives_its_client_and_says_that_it_is_closed() {
+async fn a_handle_outlives_its_client_and_returns_closed() {
     let (client, agent) = connected(short_timeouts()).await;
     let handle = client.handle();
     drop(client);
@@ -112,7 +112,7 @@ async fn no_zombies_are_left() {
 async fn five_hundred_clients_in_one_process() {
     let recording = quipu_testkit::fixture("sdk/a_conversation_has_turns.1.jsonl");
     let steps = fake_agent::parse_steps(&std::fs::read_to_string(recording).unwrap());
-    let talks: Vec<_> = (0..500)
+    let conversations: Vec<_> = (0..500)
         .map(|_| {
             let (near, far) = MemoryTransport::pair(64 * 1024);
             let agent = tokio::spawn(fake_agent::play(steps.clone(), far));
@@ -127,13 +127,13 @@ async fn five_hundred_clients_in_one_process() {
             })
         })
         .collect();
-    for talk in talks {
-        assert_eq!(talk.await.unwrap().unwrap(), Vec::<String>::new());
+    for conversation in conversations {
+        assert_eq!(conversation.await.unwrap().unwrap(), Vec::<String>::new());
     }
 }
 
 #[tokio::test]
-async fn an_agent_that_does_not_listen_holds_up_neither_closing_nor_ending_the_input() {
+async fn an_agent_that_reads_nothing_delays_neither_closing_nor_ending_the_input() {
     let client = connect_shell("exec sleep 1000", short_timeouts()).await.unwrap();
     let long = "x".repeat(64 * 1024);
     // More than the pipe and the queue before it can take.
@@ -145,7 +145,7 @@ async fn an_agent_that_does_not_listen_holds_up_neither_closing_nor_ending_the_i
 }
 
 #[tokio::test]
-async fn after_the_end_of_input_the_agent_is_heard_and_nothing_can_be_said() {
+async fn after_the_end_of_input_messages_are_read_and_none_can_be_sent() {
     let (mut client, mut agent) = connected(short_timeouts()).await;
     client.send("hello").await.unwrap();
     client.handle().end_input();
@@ -173,7 +173,7 @@ async fn an_agent_that_is_killed_is_missed_though_its_children_hold_its_pipes() 
 }
 
 #[tokio::test]
-async fn what_an_agent_leaves_behind_that_ends_by_itself_is_its_own_business() {
+async fn processes_that_end_by_themselves_are_not_killed() {
     let text =
         "sleep 1000 >/dev/null 2>&1 & echo \"{\\\"type\\\":\\\"pids\\\",\\\"all\\\":\\\"$!\\\"}\"; read -r end; exit 0";
     let mut client = connect_shell(text, short_timeouts()).await.unwrap();
@@ -184,17 +184,17 @@ async fn what_an_agent_leaves_behind_that_ends_by_itself_is_its_own_business() {
 }
 
 #[test]
-fn whoever_waits_for_an_agent_of_a_runtime_that_is_gone_is_told_so() {
+fn waiting_callers_get_an_error_if_the_runtime_ends() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let (mut client, agent) = runtime.block_on(connected(short_timeouts()));
     drop(runtime);
     let other = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     other.block_on(async {
         let at_once = Duration::from_secs(5);
-        let said = tokio::time::timeout(at_once, client.send("hello")).await.unwrap();
-        assert_eq!(said.unwrap_err().code(), "sdk.closed");
-        let heard = tokio::time::timeout(at_once, client.next()).await.unwrap();
-        assert_eq!(heard.unwrap_err().code(), "sdk.closed");
+        let sent = tokio::time::timeout(at_once, client.send("hello")).await.unwrap();
+        assert_eq!(sent.unwrap_err().code(), "sdk.closed");
+        let message = tokio::time::timeout(at_once, client.next()).await.unwrap();
+        assert_eq!(message.unwrap_err().code(), "sdk.closed");
         assert_eq!(client.next().await.unwrap(), None);
         tokio::time::timeout(at_once, client.close()).await.unwrap().unwrap();
     });

@@ -77,7 +77,7 @@ pub struct TranscriptFile {
     pub bytes: u64,
     /// Time of the last write, in nanoseconds since 1970.
     pub modified: i64,
-    /// Inode number, which tells the file from a later one of the same name; 0 on systems without
+    /// Inode number, which distinguishes the file from a later one of the same name; 0 on systems without
     /// inodes.
     pub inode: u64,
 }

@@ -92,8 +92,8 @@ fn a_full_disk_leaves_earlier_lines_whole_and_the_next_append_too() {
         .env("QUIPU_FULL_DISK", &path)
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&out.stdout);
-    assert!(said.contains("code=append.disk_full"), "{said} {}", String::from_utf8_lossy(&out.stderr));
+    let stdout = String::from_utf8_lossy(&out.stdout);
+    assert!(stdout.contains("code=append.disk_full"), "{stdout} {}", String::from_utf8_lossy(&out.stderr));
     let after = fs::read(&path).unwrap();
     assert!(after.starts_with(&before) && after.len() > before.len());
 

@@ -38,13 +38,13 @@ fn writer_child() {
     let mut say = std::io::stdout();
     for n in 0.. {
         let words = "words ".repeat(1 + n * 37 % 4000);
-        let asked = recorder.record(&[to_entry(user(&words, &mut stamp))]).unwrap().unwrap();
+        let prompt_id = recorder.record(&[to_entry(user(&words, &mut stamp))]).unwrap().unwrap();
         // One write: a line cut by the kill is no acknowledgement.
-        say.write_all(format!("ack {asked}\n").as_bytes()).unwrap();
+        say.write_all(format!("ack {prompt_id}\n").as_bytes()).unwrap();
         recorder.queue_assistant(assistant(&words, &mut stamp)).unwrap();
         if n % 17 == 16 {
             let summary = user("in short", &mut stamp);
-            let boundary = compact_boundary(&summary, &[asked], &mut stamp);
+            let boundary = compact_boundary(&summary, &[prompt_id], &mut stamp);
             let head = recorder.compact(boundary, summary).unwrap().unwrap();
             say.write_all(format!("ack {head}\n").as_bytes()).unwrap();
         }
@@ -53,10 +53,10 @@ fn writer_child() {
 
 fn read_acknowledged(mut child: Child) -> HashSet<Uuid> {
     child.kill().unwrap();
-    let mut said = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_to_string(&mut said).unwrap();
+    let mut text = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_to_string(&mut text).unwrap();
     child.wait().unwrap();
-    let whole = said.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+    let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
     whole.filter_map(|line| line.trim().split("ack ").nth(1).map(Uuid::from)).collect()
 }
 
@@ -82,9 +82,9 @@ fn no_acknowledged_entry_is_lost_when_writers_are_killed() {
         }
         std::thread::sleep(Duration::from_micros(random >> 40 & 0x7FFF));
         for child in children {
-            let said = read_acknowledged(child);
-            acks += said.len();
-            expected.extend(said);
+            let acknowledged = read_acknowledged(child);
+            acks += acknowledged.len();
+            expected.extend(acknowledged);
             done += 1;
             killed_here += 1;
         }

@@ -118,7 +118,7 @@ fn a_large_file_comes_in_pieces_and_a_long_line_whole() {
 }
 
 #[test]
-fn looking_at_files_is_no_change() {
+fn reading_files_is_no_change() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
     fs::write(&path, "one\n").unwrap();

@@ -1,5 +1,5 @@
 //! Reading and checking: our own broken files, and every real one.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test says what must hold")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a failed unwrap is a failed test")]
 
 mod append_errors;
 mod backups;
@@ -15,7 +15,6 @@ mod torn_tail;
 use std::io::Read;
 
 use proptest::prelude::*;
-use quipu_testkit as kit;
 use quipu_transcript::{Check, CheckReport, Entries, LineEnding, LineReader, RawLine, load_session};
 
 fn check_bytes(bytes: &[u8]) -> CheckReport {
@@ -94,7 +93,9 @@ fn a_line_too_long_to_hold_costs_one_line_and_still_counts() {
 #[test]
 fn every_demo_file_is_clean_but_for_what_it_shows_on_purpose() {
     let mut total = CheckReport::default();
-    for path in kit::files_under(&kit::fixture("demo"), |p| p.extension().is_some_and(|e| e == "jsonl")) {
+    for path in
+        quipu_testkit::files_under(&quipu_testkit::fixture("demo"), |p| p.extension().is_some_and(|e| e == "jsonl"))
+    {
         total.merge(Check { roundtrip: true }.run(Entries::open(&path).unwrap(), &path.display().to_string()));
         assert!(!load_session(&path).unwrap().for_ui().is_empty(), "{}", path.display());
     }
@@ -107,7 +108,9 @@ fn every_demo_file_is_clean_but_for_what_it_shows_on_purpose() {
 
 #[test]
 fn every_broken_file_is_read_to_its_end() {
-    for path in kit::files_under(&kit::fixture("broken"), |p| p.extension().is_some_and(|e| e != "md")) {
+    for path in
+        quipu_testkit::files_under(&quipu_testkit::fixture("broken"), |p| p.extension().is_some_and(|e| e != "md"))
+    {
         let report = Check { roundtrip: true }.run(Entries::open(&path).unwrap(), "x");
         assert_eq!(report.bytes, path.metadata().unwrap().len(), "{}", path.display());
         assert_eq!(report.roundtrip_failures, 0, "{}: {report:?}", path.display());
@@ -116,10 +119,10 @@ fn every_broken_file_is_read_to_its_end() {
 
 #[test]
 fn every_real_file_is_read_to_its_end() {
-    let Some(shared) = kit::shared_dir() else { return };
+    let Some(shared) = quipu_testkit::shared_dir() else { return };
     let everything = |p: &std::path::Path| p.extension().is_some_and(|e| e == "jsonl" || e == "json");
-    let mut files = kit::files_under(&shared.join("corpus/data"), everything);
-    files.extend(kit::files_under(&shared.join("recordings"), everything));
+    let mut files = quipu_testkit::files_under(&shared.join("corpus/data"), everything);
+    files.extend(quipu_testkit::files_under(&shared.join("recordings"), everything));
     for path in files {
         let report = Check { roundtrip: true }.run(Entries::open(&path).unwrap(), "x");
         assert_eq!(report.bytes, path.metadata().unwrap().len(), "{}", path.display());

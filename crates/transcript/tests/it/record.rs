@@ -97,7 +97,7 @@ fn a_queued_answer_is_written_without_being_asked_for() {
 }
 
 #[test]
-fn results_of_parallel_calls_hang_on_their_own_calls() {
+fn results_of_parallel_calls_have_their_own_calls_as_parents() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
     let mut stamp = SequentialStamps(0);
@@ -181,18 +181,18 @@ fn an_answer_that_is_withdrawn_in_time_is_not_written() {
     let mut stamp = SequentialStamps(0);
     let durability = Durability { sync: false, max_delay: Duration::from_secs(3600) };
     let mut recorder = Recorder::create(&path, envelope_defaults(), durability).unwrap();
-    let asked = recorder.record(&[to_entry(user("go", &mut stamp))]).unwrap().unwrap();
+    let prompt_id = recorder.record(&[to_entry(user("go", &mut stamp))]).unwrap().unwrap();
     let early = recorder.queue_assistant(assistant("written early", &mut stamp)).unwrap();
     recorder.flush().unwrap();
     let late = recorder.queue_assistant(assistant("still waiting", &mut stamp)).unwrap();
     assert!(!early.withdraw() && late.withdraw());
-    recorder.rewind_to(&asked).unwrap();
+    recorder.rewind_to(&prompt_id).unwrap();
     let again = recorder.queue_assistant(assistant("the second try", &mut stamp)).unwrap();
     assert!(again.update(|_| ()));
     recorder.close().unwrap();
     let chain = read_chain(&path);
     assert_eq!(chain.len(), 3);
-    assert_eq!((&chain[1].1, &chain[2].1), (&Some(asked.clone()), &Some(asked)), "two tries after one prompt");
+    assert_eq!((&chain[1].1, &chain[2].1), (&Some(prompt_id.clone()), &Some(prompt_id)), "two tries after one prompt");
 }
 
 #[test]
@@ -226,10 +226,11 @@ fn recording_returns_while_another_program_holds_the_lock() {
     let mut stamp = SequentialStamps(0);
     let mut recorder = Recorder::create(&path, envelope_defaults(), fast_durability()).unwrap();
     let other = std::fs::File::open(&path).unwrap();
-    let (told, heard) = std::sync::mpsc::channel();
+    let (outcomes, heard) = std::sync::mpsc::channel();
     let record = |recorder: &mut Recorder, stamp: &mut SequentialStamps| {
-        let told = told.clone();
-        let done = Box::new(move |written: Result<(), AppendError>| told.send(written.map_err(|e| e.code())).unwrap());
+        let outcomes = outcomes.clone();
+        let done =
+            Box::new(move |written: Result<(), AppendError>| outcomes.send(written.map_err(|e| e.code())).unwrap());
         recorder.record_then(&[to_entry(user("words", stamp))], done).unwrap();
     };
     other.lock().unwrap();

@@ -1,8 +1,7 @@
-//! Repair: a backup first, every change told.
+//! Repair: makes a backup first and reports every change.
 
 use std::fs;
 
-use quipu_testkit as kit;
 use quipu_transcript::{Check, Entries, repair};
 use tempfile::tempdir;
 
@@ -28,9 +27,9 @@ fn a_broken_file_is_repaired_and_its_backup_kept() {
         fs::read_to_string(&path).unwrap(),
         format!("{}\n{}\n{}\n", entry("a", "null"), entry("b", "\"a\""), entry("c", "\"b\""))
     );
-    let told: Vec<_> = done.changes.iter().map(|c| (c.line, c.kind.code())).collect();
+    let changes: Vec<_> = done.changes.iter().map(|c| (c.line, c.kind.code())).collect();
     assert_eq!(
-        told,
+        changes,
         [
             (1, "file.bom"),
             (1, "file.crlf"),
@@ -47,7 +46,9 @@ fn a_broken_file_is_repaired_and_its_backup_kept() {
 #[test]
 fn every_broken_fixture_is_clean_after_repair() {
     let dir = tempdir().unwrap();
-    for source in kit::files_under(&kit::fixture("broken"), |p| p.extension().is_some_and(|e| e == "jsonl")) {
+    for source in
+        quipu_testkit::files_under(&quipu_testkit::fixture("broken"), |p| p.extension().is_some_and(|e| e == "jsonl"))
+    {
         let path = dir.path().join(source.file_name().unwrap());
         fs::copy(&source, &path).unwrap();
         repair(&path).unwrap();

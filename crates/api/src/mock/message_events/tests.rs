@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 proptest! {
-    /// Whatever is said, its events give it back.
+    /// The events of any message accumulate to the same message.
     #[test]
     fn the_events_of_a_message_make_the_message(
         texts in prop::collection::vec(("\\PC{0,40}", 0..4u8), 0..5),

@@ -1,7 +1,7 @@
 use super::*;
 
 /// The error of a bad script.
-fn told(script: &str) -> String {
+fn error_text(script: &str) -> String {
     let error = Script::parse(script).unwrap_err();
     assert!(!error.hint().is_empty());
     error.to_string()
@@ -14,19 +14,19 @@ fn yaml_and_json_are_the_same_script() {
 }
 
 #[test]
-fn a_wrong_key_is_told_with_its_place_and_the_right_ones() {
+fn a_wrong_key_is_an_error_with_its_position_and_the_known_keys() {
     for (script, line) in [("- reply: a\n- repley: b\n", 2), ("[{\"reply\": \"a\"},\n {\"repley\": \"b\"}]", 2)] {
-        let text = told(script);
+        let text = error_text(script);
         assert!(text.starts_with(&format!("line {line}, column ")), "{text}");
         assert!(text.contains("repley") && text.contains("reply"), "{text}");
         assert_eq!(text.matches("line").count(), 1, "{text}");
     }
-    let text = told("- reply: a\n  when:\n    say: b\n");
+    let text = error_text("- reply: a\n  when:\n    say: b\n");
     assert!(text.starts_with("line 3, ") && text.contains("says"), "{text}");
 }
 
 #[test]
-fn wrong_values_are_told_with_their_place() {
+fn wrong_values_are_reported_with_their_position() {
     let cases = [
         ("- reply: a\n- error: 200\n", "2, column 10", "an error has a status from 400 to 599, not 200"),
         ("- reply: a\n  error: 500\n", "1, column 3", "exactly one of reply, error and count"),
@@ -45,13 +45,13 @@ fn wrong_values_are_told_with_their_place() {
         ("- reply: [\n", "1, column 10", "unclosed bracket"),
     ];
     for (script, place, words) in cases {
-        let text = told(script);
+        let text = error_text(script);
         assert!(text.starts_with(&format!("line {place}: ")) && text.contains(words), "{script:?}: {text}");
     }
 }
 
 #[test]
-fn an_empty_script_is_told_what_one_looks_like() {
+fn an_empty_script_is_an_error_with_an_example() {
     for script in ["", "  \n", "[]"] {
         let error = Script::parse(script).unwrap_err();
         assert_eq!(error.code(), "answer.empty_script", "{script:?}");
@@ -60,11 +60,11 @@ fn an_empty_script_is_told_what_one_looks_like() {
 }
 
 #[test]
-fn a_broken_recording_is_told_by_its_line() {
+fn a_broken_recording_is_an_error_with_its_line() {
     let call = r#"{"method":"POST","path":"/v1/messages","body":{"model":"m","messages":[]},"status":200}"#;
     assert!(Script::parse(call).is_ok());
-    assert!(told(&format!("{call}\n{{\"a\":1}}")).starts_with("line 2, column 1: a recorded call has"));
-    assert!(told(r#"{"method":"HEAD","path":"/"}"#).contains("no call of /v1/messages"));
+    assert!(error_text(&format!("{call}\n{{\"a\":1}}")).starts_with("line 2, column 1: a recorded call has"));
+    assert!(error_text(r#"{"method":"HEAD","path":"/"}"#).contains("no call of /v1/messages"));
 }
 
 #[test]

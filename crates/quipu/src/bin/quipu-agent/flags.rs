@@ -154,7 +154,7 @@ pub(crate) struct ModelFlags {
     /// How the API returns thinking
     #[arg(long, value_enum)]
     pub(crate) thinking_display: Option<ThinkingDisplayArg>,
-    /// Token budget of the whole task, which the API tells the model
+    /// Token budget of the whole task, which the model can see
     #[arg(long, value_name = "TOKENS")]
     pub(crate) task_budget: Option<u64>,
     /// Betas to request from the API

@@ -35,36 +35,36 @@ const BREAKS: &str = r#"
 
 #[test]
 fn an_answer_that_broke_is_a_branch_that_was_left() {
-    let stage = ScriptedAgent::from_script_text(BREAKS);
+    let agent = ScriptedAgent::from_script_text(BREAKS);
     let id = "11111111-2222-4333-8444-999999999999";
-    let lines = stage.lines(&["go", "--session-id", id]);
+    let lines = agent.lines(&["go", "--session-id", id]);
     assert_eq!(lines.last().unwrap()["is_error"], false);
-    let entries = entries(&stage);
+    let entries = entries(&agent);
     let find = |text: &str| entries.iter().find(|line| line["message"]["content"][0]["text"] == text).unwrap();
     // The reminders sent with the prompt are the last entries before the answer.
     let early = find("Early words.");
     let prompt = entries.iter().rfind(|line| line["type"] == "attachment").unwrap();
     assert_eq!((&early["parentUuid"], &early["message"]["stop_reason"]), (&prompt["uuid"], &Value::Null));
-    // A line tells of the retry, after the same prompt.
+    // A line reports the retry, after the same prompt.
     let retry = entries.iter().find(|line| line["subtype"] == "api_error").unwrap();
     assert_eq!((&retry["parentUuid"], &find("The second")["parentUuid"]), (&prompt["uuid"], &retry["uuid"]));
-    stage.lines(&["again", "--resume", id]);
-    let sent = stage.answerer.requests().last().unwrap().body.clone();
+    agent.lines(&["again", "--resume", id]);
+    let sent = agent.server.requests().last().unwrap().body.clone();
     assert!(sent.contains("The second") && !sent.contains("Early words."), "{sent}");
-    let talk = quipu_transcript::load_session(&stage.session_file()).unwrap();
-    let shown: Vec<String> = talk.for_ui().into_iter().filter_map(|item| item.text).collect();
+    let conversation = quipu_transcript::load_session(&agent.session_file()).unwrap();
+    let shown: Vec<String> = conversation.for_ui().into_iter().filter_map(|item| item.text).collect();
     assert!(shown.iter().all(|text| !text.contains("Early") && !text.contains("Branch")), "{shown:?}");
 }
 
 #[test]
-fn every_line_of_a_quick_answer_and_the_last_of_a_slow_one_say_how_it_ended() {
+fn the_stop_reason_is_on_every_line_of_a_fast_answer_and_the_last_of_a_slow_one() {
     let ends = |pause: &str| {
         let script = format!("- reply: [One., Two.]\n  pause_ms: {pause}\n  usage: {{output_tokens: 7}}\n");
-        let stage = ScriptedAgent::from_script_text(&script);
-        stage.lines(&["go"]);
+        let agent = ScriptedAgent::from_script_text(&script);
+        agent.lines(&["go"]);
         let end =
             |line: &Value| (line["message"]["stop_reason"].clone(), line["message"]["usage"]["output_tokens"].clone());
-        let answers = entries(&stage).into_iter().filter(|line| line["type"] == "assistant");
+        let answers = entries(&agent).into_iter().filter(|line| line["type"] == "assistant");
         answers.map(|line| (line["uuid"].clone(), end(&line))).collect::<Vec<_>>()
     };
     let whole = (Value::from("end_turn"), Value::from(7));
@@ -76,16 +76,16 @@ fn every_line_of_a_quick_answer_and_the_last_of_a_slow_one_say_how_it_ended() {
     assert_eq!((slow.len(), &slow[1].0), (3, &slow[2].0));
 }
 
-fn entries(stage: &ScriptedAgent) -> Vec<Value> {
-    let text = fs::read_to_string(stage.session_file()).unwrap();
+fn entries(agent: &ScriptedAgent) -> Vec<Value> {
+    let text = fs::read_to_string(agent.session_file()).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 #[test]
 fn the_chain_of_parents_leads_to_every_call_though_results_come_out_of_order() {
-    let stage = ScriptedAgent::from_script_text(PARALLEL);
-    stage.lines(&["go"]);
-    let entries = entries(&stage);
+    let agent = ScriptedAgent::from_script_text(PARALLEL);
+    agent.lines(&["go"]);
+    let entries = entries(&agent);
     let results: Vec<&str> =
         entries.iter().filter_map(|line| line["message"]["content"][0]["tool_use_id"].as_str()).collect();
     assert_eq!(results, ["toolu_quick", "toolu_slow"]);
@@ -101,9 +101,9 @@ fn the_chain_of_parents_leads_to_every_call_though_results_come_out_of_order() {
 
 #[test]
 fn no_two_entries_have_the_same_time() {
-    let stage = ScriptedAgent::from_script_text(PARALLEL);
-    stage.lines(&["go"]);
-    let entries = entries(&stage);
+    let agent = ScriptedAgent::from_script_text(PARALLEL);
+    agent.lines(&["go"]);
+    let entries = entries(&agent);
     let times: Vec<&str> = entries
         .iter()
         .filter(|line| line["uuid"].is_string())
@@ -114,14 +114,14 @@ fn no_two_entries_have_the_same_time() {
 
 #[test]
 fn a_compaction_by_command_lies_between_the_times_of_the_command_and_its_output() {
-    let stage = ScriptedAgent::from_script_text("- reply: Words.\n");
-    let mut talk = stage.spawn(&[]);
+    let agent = ScriptedAgent::from_script_text("- reply: Words.\n");
+    let mut process = agent.spawn(&[]);
     for text in ["one", "two", "/compact", "three"] {
-        talk.send_prompt(text);
-        talk.read_result();
+        process.send_prompt(text);
+        process.read_result();
     }
-    talk.end();
-    let entries = entries(&stage);
+    process.end();
+    let entries = entries(&agent);
     let time = |words: &str| {
         let found = entries.iter().find(|line| {
             line["subtype"] == words || line["message"]["content"].as_str().is_some_and(|text| text.contains(words))

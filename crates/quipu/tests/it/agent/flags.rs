@@ -32,15 +32,15 @@ fn words(example: &str) -> Vec<&str> {
 
 #[test]
 fn every_flag_of_the_table_is_accepted() {
-    let stage = ScriptedAgent::new("hello.yaml");
-    stage.write("kit/commands/x.md", "x");
+    let agent = ScriptedAgent::new("hello.yaml");
+    agent.write("kit/commands/x.md", "x");
     let id = "11111111-2222-4333-8444-555555555555";
-    assert!(stage.run(&["-p", "hello", "--session-id", id]).status.success());
-    let said = |args: &[&str]| {
-        let out = stage.command(&[&["-p", "hello"], args].concat()).env("IS_SANDBOX", "1").output().unwrap();
-        let said = String::from_utf8(out.stderr).unwrap();
-        assert!(out.status.success(), "{args:?}: {said}");
-        said
+    assert!(agent.run(&["-p", "hello", "--session-id", id]).status.success());
+    let stderr = |args: &[&str]| {
+        let out = agent.command(&[&["-p", "hello"], args].concat()).env("IS_SANDBOX", "1").output().unwrap();
+        let stderr = String::from_utf8(out.stderr).unwrap();
+        assert!(out.status.success(), "{args:?}: {stderr}");
+        stderr
     };
     let rows = table();
     let (mut ignored, mut untried) = (Vec::new(), Vec::new());
@@ -49,11 +49,11 @@ fn every_flag_of_the_table_is_accepted() {
         match effect.split([':', ' ']).next() {
             _ if example == "–" => untried.push(flag.as_str()),
             Some("ignored") => ignored.extend(words(example)),
-            _ => assert!(!said(&words(example)).contains("ignored: --"), "{example}"),
+            _ => assert!(!stderr(&words(example)).contains("ignored: --"), "{example}"),
         }
     }
-    let said = said(&ignored);
-    let warning = said.lines().find_map(|line| line.strip_prefix("warning: not supported here, ignored: ")).unwrap();
+    let stderr = stderr(&ignored);
+    let warning = stderr.lines().find_map(|line| line.strip_prefix("warning: not supported here, ignored: ")).unwrap();
     let named: Vec<&str> = warning.split(", ").collect();
     let given = ignored.iter().map(|flag| flag.split('=').next().unwrap());
     let has_long_name = |flag: &&str| flag.starts_with("--") && !["--background", "--rc"].contains(flag);
@@ -84,43 +84,43 @@ fn the_table_has_every_flag_of_the_help() {
 
 #[test]
 fn the_last_of_a_flag_counts_and_lists_are_joined() {
-    let stage = ScriptedAgent::new("hello.yaml");
+    let agent = ScriptedAgent::new("hello.yaml");
     let args = ["hello", "there", "-p", "--verbose", "--verbose", "--model", "a", "--model", "claude-haiku-4-5"];
     let more = ["--output-format", "text", "--output-format", "json", "--tools", "Read", "--tools", "Bash"];
-    let out = stage.run(&[&args[..], &more].concat());
+    let out = agent.run(&[&args[..], &more].concat());
     let lines: Vec<Value> = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!(lines[0]["model"], "claude-haiku-4-5");
     assert_eq!(lines[0]["tools"], json!(["Bash", "Read"]));
     assert_eq!(lines.last().unwrap()["result"], "Good day.");
-    let said = String::from_utf8_lossy(&out.stderr);
-    assert!(said.contains("only the first word of the command line is the prompt"), "{said}");
+    let stderr = String::from_utf8_lossy(&out.stderr);
+    assert!(stderr.contains("only the first word of the command line is the prompt"), "{stderr}");
 }
 
 #[test]
 fn stdin_that_cannot_be_read_is_an_error() {
-    let stage = ScriptedAgent::new("hello.yaml");
-    let folder = fs::File::open(&stage.folder.path).unwrap();
-    let out = stage.command(&["-p", "hello"]).stdin(folder).output().unwrap();
-    let said = String::from_utf8_lossy(&out.stderr);
-    assert!(out.status.code() == Some(1) && said.contains("stdin"), "{said}");
-    assert_eq!(stage.answerer.requests().len(), 0);
+    let agent = ScriptedAgent::new("hello.yaml");
+    let folder = fs::File::open(&agent.folder.path).unwrap();
+    let out = agent.command(&["-p", "hello"]).stdin(folder).output().unwrap();
+    let stderr = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.code() == Some(1) && stderr.contains("stdin"), "{stderr}");
+    assert_eq!(agent.server.requests().len(), 0);
 }
 
 #[test]
 fn what_is_piped_in_follows_the_prompt_after_a_newline() {
-    let stage = ScriptedAgent::new("hello.yaml");
-    stage.write("piped", "first\nsecond\n");
-    let file = fs::File::open(stage.folder.path.join("piped")).unwrap();
-    assert!(stage.command(&["-p", "hello"]).stdin(file).status().unwrap().success());
-    let text = fs::read_to_string(stage.session_file()).unwrap();
+    let agent = ScriptedAgent::new("hello.yaml");
+    agent.write("piped", "first\nsecond\n");
+    let file = fs::File::open(agent.folder.path.join("piped")).unwrap();
+    assert!(agent.command(&["-p", "hello"]).stdin(file).status().unwrap().success());
+    let text = fs::read_to_string(agent.session_file()).unwrap();
     assert!(text.contains(r#""content":"hello\nfirst\nsecond\n""#), "{text}");
 }
 
 #[test]
 fn without_a_prompt_a_silent_stdin_is_an_error() {
-    let stage = ScriptedAgent::new("hello.yaml");
+    let agent = ScriptedAgent::new("hello.yaml");
     let began = Instant::now();
-    let mut child = stage.command(&["-p"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = agent.command(&["-p"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let silent = child.stdin.take();
     let out = child.wait_with_output().unwrap();
     drop(silent);
@@ -131,27 +131,27 @@ fn without_a_prompt_a_silent_stdin_is_an_error() {
 
 #[test]
 fn a_session_is_resumed_by_its_title() {
-    let stage = ScriptedAgent::new("hello.yaml");
-    assert!(stage.run(&["-p", "hello", "--name", "My title"]).status.success());
-    assert!(stage.run(&["-p", "hello", "--name", "Another"]).status.success());
-    assert!(stage.run(&["-p", "hello again", "--resume", "My title"]).status.success());
-    assert_eq!(stage.folder.transcripts().len(), 2);
-    let out = stage.run(&["-p", "hello", "--resume", "No title"]);
+    let agent = ScriptedAgent::new("hello.yaml");
+    assert!(agent.run(&["-p", "hello", "--name", "My title"]).status.success());
+    assert!(agent.run(&["-p", "hello", "--name", "Another"]).status.success());
+    assert!(agent.run(&["-p", "hello again", "--resume", "My title"]).status.success());
+    assert_eq!(agent.folder.transcripts().len(), 2);
+    let out = agent.run(&["-p", "hello", "--resume", "No title"]);
     assert_eq!((out.status.code(), out.stdout.len()), (Some(1), 0));
-    let said = String::from_utf8_lossy(&out.stderr);
-    assert!(said.contains("no session of this directory has the id or title 'No title'"), "{said}");
+    let stderr = String::from_utf8_lossy(&out.stderr);
+    assert!(stderr.contains("no session of this directory has the id or title 'No title'"), "{stderr}");
     // A host gets a result, too.
-    let lines = stage.lines(&["hello", "--resume", "11111111-2222-4333-8444-555555555555"]);
+    let lines = agent.lines(&["hello", "--resume", "11111111-2222-4333-8444-555555555555"]);
     let error = "No conversation found with session ID: 11111111-2222-4333-8444-555555555555";
     assert_eq!((lines.len(), &lines[0]["errors"]), (1, &json!([error])));
 }
 
 #[test]
 fn an_empty_system_prompt_leaves_one_line() {
-    let stage = ScriptedAgent::new("hello.yaml");
+    let agent = ScriptedAgent::new("hello.yaml");
     let system = |args: &[&str]| -> Vec<String> {
-        assert!(stage.run(&[&["-p", "hello"], args].concat()).status.success());
-        let body: Value = serde_json::from_str(&stage.answerer.requests().last().unwrap().body).unwrap();
+        assert!(agent.run(&[&["-p", "hello"], args].concat()).status.success());
+        let body: Value = serde_json::from_str(&agent.server.requests().last().unwrap().body).unwrap();
         let texts = body["system"].as_array().unwrap().iter();
         texts.map(|block| block["text"].as_str().unwrap().to_owned()).collect()
     };
@@ -162,70 +162,73 @@ fn an_empty_system_prompt_leaves_one_line() {
     assert!(system(&[]).concat().len() > 500);
     let parts = system(&["--exclude-dynamic-system-prompt-sections"]);
     assert!(!parts.concat().contains("Working directory: "), "{parts:?}");
-    let seen = stage.answerer.requests();
+    let seen = agent.server.requests();
     let body: Value = serde_json::from_str(&seen.last().unwrap().body).unwrap();
     assert!(body["messages"].to_string().contains("Working directory: "), "{}", body["messages"]);
 }
 
 #[test]
 fn a_session_runs_as_an_agent() {
-    let stage = ScriptedAgent::new("hello.yaml");
+    let agent = ScriptedAgent::new("hello.yaml");
     let file =
         "---\nname: reviewer\ndescription: reviews\ntools: Read, Bash\nmodel: claude-haiku-4-5\n---\nYou review.";
-    stage.write(".claude/agents/reviewer.md", file);
-    let lines = stage.lines(&["hello", "--agent", "reviewer"]);
+    agent.write(".claude/agents/reviewer.md", file);
+    let lines = agent.lines(&["hello", "--agent", "reviewer"]);
     assert_eq!((&lines[0]["model"], &lines[0]["tools"]), (&json!("claude-haiku-4-5"), &json!(["Bash", "Read"])));
-    let body: Value = serde_json::from_str(&stage.answerer.requests().last().unwrap().body).unwrap();
+    let body: Value = serde_json::from_str(&agent.server.requests().last().unwrap().body).unwrap();
     assert_eq!(body["system"][1]["text"], "You review.");
-    let text = fs::read_to_string(stage.session_file()).unwrap();
+    let text = fs::read_to_string(agent.session_file()).unwrap();
     let noted: Vec<usize> =
         text.lines().enumerate().filter(|(_, line)| line.contains("agentSetting")).map(|(at, _)| at).collect();
     assert!(noted.len() == 2 && noted[0] == 0, "{text}");
-    let lines = stage.lines(&["hello", "--agent", "reviewer", "--model", "claude-opus-5-5"]);
+    let lines = agent.lines(&["hello", "--agent", "reviewer", "--model", "claude-opus-5-5"]);
     assert_eq!(lines[0]["model"], "claude-opus-5-5");
     // A setting does the same, of a project only where it is trusted.
-    stage.write(".claude/settings.local.json", r#"{"agent": "reviewer"}"#);
-    assert_eq!(stage.lines(&["hello", "--trust-folder"])[0]["tools"], json!(["Bash", "Read"]));
-    assert_eq!(stage.lines(&["hello"])[0]["model"], "claude-opus-5-5");
-    fs::remove_file(stage.folder.path.join(".claude/settings.local.json")).unwrap();
-    let lines = stage.lines(&["hello", "--settings", r#"{"agent": "nobody"}"#]);
+    agent.write(".claude/settings.local.json", r#"{"agent": "reviewer"}"#);
+    assert_eq!(agent.lines(&["hello", "--trust-folder"])[0]["tools"], json!(["Bash", "Read"]));
+    assert_eq!(agent.lines(&["hello"])[0]["model"], "claude-opus-5-5");
+    fs::remove_file(agent.folder.path.join(".claude/settings.local.json")).unwrap();
+    let lines = agent.lines(&["hello", "--settings", r#"{"agent": "nobody"}"#]);
     assert!(
         lines.iter().any(|line| line["content"].as_str().is_some_and(|text| text.contains("agent: no agent 'nobody'")))
     );
-    let out = stage.run(&["-p", "hello", "--agent", "nobody"]);
-    let said = String::from_utf8_lossy(&out.stderr);
-    assert!(out.status.code() == Some(1) && said.contains("--agent: no agent 'nobody'; there are Explore"), "{said}");
+    let out = agent.run(&["-p", "hello", "--agent", "nobody"]);
+    let stderr = String::from_utf8_lossy(&out.stderr);
+    assert!(
+        out.status.code() == Some(1) && stderr.contains("--agent: no agent 'nobody'; there are Explore"),
+        "{stderr}"
+    );
 }
 
 #[test]
-fn an_agent_may_come_with_the_hosts_greeting() {
-    let stage = ScriptedAgent::new("hello.yaml");
-    let mut talk = stage.spawn(&["--agent", "reviewer"]);
+fn an_agent_may_be_defined_by_initialize() {
+    let agent = ScriptedAgent::new("hello.yaml");
+    let mut process = agent.spawn(&["--agent", "reviewer"]);
     let agents = json!({"reviewer": {"description": "d", "prompt": "You review.", "tools": ["Read"]}});
-    talk.send_request("1", json!({"subtype": "initialize", "agents": agents}));
-    talk.read_until(|line| line["type"] == "control_response");
-    talk.send_prompt("hello");
-    talk.read_result();
-    let body: Value = serde_json::from_str(&stage.answerer.requests().last().unwrap().body).unwrap();
+    process.send_request("1", json!({"subtype": "initialize", "agents": agents}));
+    process.read_until(|line| line["type"] == "control_response");
+    process.send_prompt("hello");
+    process.read_result();
+    let body: Value = serde_json::from_str(&agent.server.requests().last().unwrap().body).unwrap();
     assert_eq!((&body["system"][1]["text"], &body["tools"][0]["name"]), (&json!("You review."), &json!("Read")));
 }
 
 #[test]
-fn modes_without_customisation_leave_out_what_they_say() {
-    let stage = ScriptedAgent::new("hello.yaml");
+fn modes_without_customisation_omit_what_is_documented() {
+    let agent = ScriptedAgent::new("hello.yaml");
     let hook = r#"{"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "touch ran"}]}]},
                    "permissions": {"deny": ["WebFetch"]}}"#;
-    stage.write(".claude/settings.json", hook);
-    stage.write("CLAUDE.md", "MARKER-MEMORY");
-    stage.write(".claude/agents/reviewer.md", "---\ndescription: reviews\n---\nYou review.");
+    agent.write(".claude/settings.json", hook);
+    agent.write("CLAUDE.md", "MARKER-MEMORY");
+    agent.write(".claude/agents/reviewer.md", "---\ndescription: reviews\n---\nYou review.");
     // What is there: the hook, the instructions, the agent, Bash, WebFetch.
     let check = |args: &[&str], expect: [bool; 5]| {
-        let _ = fs::remove_file(stage.folder.path.join("ran"));
-        let lines = stage.lines(&[&["hello", "--trust-folder"], args].concat());
+        let _ = fs::remove_file(agent.folder.path.join("ran"));
+        let lines = agent.lines(&[&["hello", "--trust-folder"], args].concat());
         let init = lines.iter().find(|line| line["subtype"] == "init").unwrap();
         let has = |list: &str, name: &str| init[list].as_array().unwrap().contains(&name.into());
-        let body = stage.answerer.requests().last().unwrap().body.clone();
-        let ran = stage.folder.path.join("ran").exists();
+        let body = agent.server.requests().last().unwrap().body.clone();
+        let ran = agent.folder.path.join("ran").exists();
         let found = [
             ran,
             body.contains("MARKER-MEMORY"),
@@ -240,9 +243,9 @@ fn modes_without_customisation_leave_out_what_they_say() {
     check(&["--safe-mode"], [false, false, false, true, false]);
     check(&["--restricted"], [false, false, false, false, false]);
     check(&["--restricted", "--tools", "Bash,WebFetch"], [false, false, false, true, true]);
-    let out = stage.run(&["-p", "hello", "--restricted", "--permission-mode", "bypassPermissions"]);
+    let out = agent.run(&["-p", "hello", "--restricted", "--permission-mode", "bypassPermissions"]);
     assert_eq!(out.status.code(), Some(1));
-    let out = stage.command(&["-p", "hello", "--output-format", "stream-json"]).env("CLAUDE_CODE_SIMPLE", "1").output();
+    let out = agent.command(&["-p", "hello", "--output-format", "stream-json"]).env("CLAUDE_CODE_SIMPLE", "1").output();
     let text = String::from_utf8(out.unwrap().stdout).unwrap();
     assert!(text.contains(r#""tools":["Bash","Edit","Read"]"#), "{text}");
 }
@@ -254,10 +257,10 @@ fn a_restricted_session_reads_nothing_outside_its_folders() {
     fs::write(&path, "MARKER-SECRET").unwrap();
     let script = json!([{"when": {"result_of": "Read"}, "reply": "done"},
                         {"reply": [{"tool": "Read", "input": {"file_path": path}}]}]);
-    let stage = ScriptedAgent::from_script_text(&script.to_string());
+    let agent = ScriptedAgent::from_script_text(&script.to_string());
     let read = |args: &[&str]| {
-        stage.lines(&[&["go", "--allowedTools", "Read"], args].concat());
-        stage.answerer.requests().last().unwrap().body.contains("MARKER-SECRET")
+        agent.lines(&[&["go", "--allowedTools", "Read"], args].concat());
+        agent.server.requests().last().unwrap().body.contains("MARKER-SECRET")
     };
     assert!(read(&[]) && !read(&["--restricted"]));
     assert!(read(&["--restricted", "--add-dir", outside.path().to_str().unwrap()]));
@@ -265,54 +268,57 @@ fn a_restricted_session_reads_nothing_outside_its_folders() {
 
 #[test]
 fn the_first_line_brings_plugins_and_managed_settings() {
-    let stage = ScriptedAgent::new("hello.yaml");
-    stage.write("kit/commands/greet.md", "Say hello.");
+    let agent = ScriptedAgent::new("hello.yaml");
+    agent.write("kit/commands/greet.md", "Say hello.");
     let flags = ["--await-initialize", "--managed-settings-in-initialize"];
-    let mut talk = stage.spawn(&flags);
-    talk.send_request(
+    let mut process = agent.spawn(&flags);
+    process.send_request(
         "1",
         json!({"subtype": "initialize", "plugins": [{"type": "local", "path": "kit"}],
                "managedSettings": {"permissions": {"deny": ["Bash"]}}}),
     );
-    talk.read_until(|line| line["type"] == "control_response");
-    talk.send_prompt("hello");
-    let init = talk.read_until(|line| line["subtype"] == "init");
+    process.read_until(|line| line["type"] == "control_response");
+    process.send_prompt("hello");
+    let init = process.read_until(|line| line["subtype"] == "init");
     assert!(init["slash_commands"].as_array().unwrap().contains(&"kit:greet".into()), "{init}");
     assert!(!init["tools"].as_array().unwrap().contains(&"Bash".into()));
-    talk.read_result();
-    assert_eq!(talk.end().0, 0);
-    let mut talk = stage.spawn(&flags);
-    talk.send_request("1", json!({"subtype": "initialize"}));
-    assert_eq!(talk.end(), (1, Vec::new()));
-    let out = stage.command(&[&STREAM[..], &flags[..1]].concat()).output().unwrap();
-    let said = String::from_utf8_lossy(&out.stderr);
-    assert!(out.status.code() == Some(1) && said.contains("the first line on stdin must be the initialize"), "{said}");
+    process.read_result();
+    assert_eq!(process.end().0, 0);
+    let mut process = agent.spawn(&flags);
+    process.send_request("1", json!({"subtype": "initialize"}));
+    assert_eq!(process.end(), (1, Vec::new()));
+    let out = agent.command(&[&STREAM[..], &flags[..1]].concat()).output().unwrap();
+    let stderr = String::from_utf8_lossy(&out.stderr);
+    assert!(
+        out.status.code() == Some(1) && stderr.contains("the first line on stdin must be the initialize"),
+        "{stderr}"
+    );
 }
 
 #[test]
 fn a_project_is_configured_by_another_checkout() {
-    let stage = ScriptedAgent::new("hello.yaml");
-    stage.write("trusted/.claude/agents/theirs.md", "---\ndescription: d\n---\nx");
-    stage.write(".claude/agents/own.md", "---\ndescription: d\n---\nx");
+    let agent = ScriptedAgent::new("hello.yaml");
+    agent.write("trusted/.claude/agents/theirs.md", "---\ndescription: d\n---\nx");
+    agent.write(".claude/agents/own.md", "---\ndescription: d\n---\nx");
     let hook = r#"{"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "echo $CLAUDE_PROJECT_DIR > dir"}]}]}}"#;
-    stage.write("trusted/.claude/settings.json", hook);
+    agent.write("trusted/.claude/settings.json", hook);
     let agents =
-        stage.lines(&["hello", "--project-config-root", "trusted", "--setting-sources", "project"])[0]["agents"]
+        agent.lines(&["hello", "--project-config-root", "trusted", "--setting-sources", "project"])[0]["agents"]
             .clone();
     let has = |name: &str| agents.as_array().unwrap().contains(&name.into());
     assert!(has("theirs") && !has("own"), "{agents}");
-    let told = fs::read_to_string(stage.folder.path.join("dir")).unwrap();
-    assert_eq!(told.trim(), stage.folder.path.canonicalize().unwrap().join("trusted").to_str().unwrap());
+    let printed = fs::read_to_string(agent.folder.path.join("dir")).unwrap();
+    assert_eq!(printed.trim(), agent.folder.path.canonicalize().unwrap().join("trusted").to_str().unwrap());
 }
 
 #[test]
 fn debug_shows_requests_decisions_hooks_and_servers() {
-    let stage = ScriptedAgent::new("touch.yaml");
+    let agent = ScriptedAgent::new("touch.yaml");
     let settings = r#"{"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "true"}]}]}}"#;
     let servers = r#"{"mcpServers": {"gone": {"command": "no-such-program"}}}"#;
     let args = ["-p", "touch a file", "--settings", settings, "--mcp-config", servers, "--allowedTools", "Bash"];
     let run = |more: &[&str]| {
-        let out = stage.run(&[&args[..], more].concat());
+        let out = agent.run(&[&args[..], more].concat());
         assert!(out.status.success());
         String::from_utf8(out.stderr).unwrap()
     };
@@ -331,7 +337,7 @@ fn debug_shows_requests_decisions_hooks_and_servers() {
     assert!(some.contains("[permission] ") && !some.contains("[api] ") && !some.contains("[hooks] "), "{some}");
     let none = run(&["--debug-file", "debug.txt"]);
     assert!(!none.contains("[api]"), "{none}");
-    assert!(fs::read_to_string(stage.folder.path.join("debug.txt")).unwrap().contains("[api] response "));
+    assert!(fs::read_to_string(agent.folder.path.join("debug.txt")).unwrap().contains("[api] response "));
     assert!(!all.contains("any"), "the key is in the log");
 }
 
@@ -390,12 +396,12 @@ const NEW: &[&str] = &[
 
 #[test]
 fn every_flag_of_the_python_sdk_is_taken_and_reaches_the_request() {
-    let stage = ScriptedAgent::new("hello.yaml");
-    let mut talk = stage.spawn_initialized(NEW);
-    talk.send_prompt("hello");
-    assert_eq!(talk.read_result()["result"], "Good day.");
-    assert_eq!(talk.end().0, 0);
-    let seen = stage.answerer.requests();
+    let agent = ScriptedAgent::new("hello.yaml");
+    let mut process = agent.spawn_initialized(NEW);
+    process.send_prompt("hello");
+    assert_eq!(process.read_result()["result"], "Good day.");
+    assert_eq!(process.end().0, 0);
+    let seen = agent.server.requests();
     let sent = seen.last().unwrap();
     let body: Value = serde_json::from_str(&sent.body).unwrap();
     assert_eq!(body["system"][1]["text"], "- Be kind.");
@@ -408,18 +414,18 @@ fn every_flag_of_the_python_sdk_is_taken_and_reaches_the_request() {
 
 #[test]
 fn how_thinking_is_shown_changes_with_a_request_of_the_host() {
-    let stage = ScriptedAgent::new("hello.yaml");
+    let agent = ScriptedAgent::new("hello.yaml");
     let model = ["--model", "claude-sonnet-4-5"];
     let flags = ["--thinking-display", "omitted", "--max-thinking-tokens", "3000"];
-    let mut talk = stage.spawn(&[&model[..], &flags].concat());
+    let mut process = agent.spawn(&[&model[..], &flags].concat());
     let mut shown = |request: Option<Value>| {
         if let Some(request) = request {
-            talk.send_request("1", request);
-            talk.read_until(|line| line["type"] == "control_response");
+            process.send_request("1", request);
+            process.read_until(|line| line["type"] == "control_response");
         }
-        talk.send_prompt("hello");
-        talk.read_result();
-        let body: Value = serde_json::from_str(&stage.answerer.requests().last().unwrap().body).unwrap();
+        process.send_prompt("hello");
+        process.read_result();
+        let body: Value = serde_json::from_str(&agent.server.requests().last().unwrap().body).unwrap();
         body["thinking"].clone()
     };
     let set = |fields: Value| {
@@ -437,26 +443,26 @@ fn how_thinking_is_shown_changes_with_a_request_of_the_host() {
 
 #[test]
 fn a_resume_that_would_drop_more_than_the_named_turn_is_refused() {
-    let stage = ScriptedAgent::new("hello.yaml");
+    let agent = ScriptedAgent::new("hello.yaml");
     let id = |n: u32| format!("00000000-0000-4000-8000-{n:012}");
-    let mut talk = stage.spawn(&["--session-id", &id(0)]);
+    let mut process = agent.spawn(&["--session-id", &id(0)]);
     let mut ends = Vec::new();
     for n in 1..=3 {
         let message = json!({"role": "user", "content": "hello"});
-        talk.send(json!({"type": "user", "uuid": id(n), "message": message}));
-        ends.push(talk.read_until(|line| line["type"] == "assistant")["uuid"].as_str().unwrap().to_owned());
-        talk.read_result();
+        process.send(json!({"type": "user", "uuid": id(n), "message": message}));
+        ends.push(process.read_until(|line| line["type"] == "assistant")["uuid"].as_str().unwrap().to_owned());
+        process.read_result();
     }
-    talk.end();
+    process.end();
     let resume = |turn: u32, prompt: u32| {
         let at = format!("--resume-session-at={}", ends[turn as usize - 1]);
         let drops = format!("--resume-drops-turn={}", id(prompt));
-        stage.run(&["-p", "hello", "--resume", &id(0), &at, &drops, "--fork-session"])
+        agent.run(&["-p", "hello", "--resume", &id(0), &at, &drops, "--fork-session"])
     };
     let refused = resume(1, 2);
     assert_eq!(refused.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("Resume rejected by --resume-drops-turn:"));
-    assert_eq!(stage.folder.transcripts().len(), 1);
+    assert_eq!(agent.folder.transcripts().len(), 1);
     assert!(resume(2, 3).status.success());
-    assert_eq!(stage.folder.transcripts().len(), 2);
+    assert_eq!(agent.folder.transcripts().len(), 2);
 }

@@ -20,8 +20,8 @@ fn limits_end_a_turn() {
     for (flag, value, subtype) in
         [("--max-turns", "1", "error_max_turns"), ("--max-budget-usd", "0.0000001", "error_max_budget_usd")]
     {
-        let stage = ScriptedAgent::from_script_text(script);
-        let lines = stage.lines(&["go", "--allowedTools", "Bash", flag, value]);
+        let agent = ScriptedAgent::from_script_text(script);
+        let lines = agent.lines(&["go", "--allowedTools", "Bash", flag, value]);
         assert_eq!(lines.last().unwrap()["subtype"], subtype);
     }
 }
@@ -29,36 +29,36 @@ fn limits_end_a_turn() {
 #[test]
 fn a_folder_that_is_added_is_worked_in() {
     let other = tempfile::tempdir().unwrap();
-    let stage = ScriptedAgent::from_script_text(&WRITES.replace("FOLDER", &other.path().display().to_string()));
+    let agent = ScriptedAgent::from_script_text(&WRITES.replace("FOLDER", &other.path().display().to_string()));
     let folder = other.path().display().to_string();
-    stage.lines(&["write", "--permission-mode", "acceptEdits"]);
+    agent.lines(&["write", "--permission-mode", "acceptEdits"]);
     assert!(!other.path().join("new.txt").exists());
-    stage.lines(&["write", "--permission-mode", "acceptEdits", "--add-dir", &folder]);
+    agent.lines(&["write", "--permission-mode", "acceptEdits", "--add-dir", &folder]);
     assert!(other.path().join("new.txt").exists());
 }
 
 #[test]
 fn setting_sources_choose_the_files_that_count() {
-    let stage = ScriptedAgent::from_script_text(&WRITES.replace("FOLDER/", ""));
-    stage.write(".claude/settings.json", r#"{"permissions": {"allow": ["Write"]}}"#);
-    let made = stage.folder.path.join("new.txt");
-    stage.lines(&["write", "--setting-sources", "local"]);
+    let agent = ScriptedAgent::from_script_text(&WRITES.replace("FOLDER/", ""));
+    agent.write(".claude/settings.json", r#"{"permissions": {"allow": ["Write"]}}"#);
+    let made = agent.folder.path.join("new.txt");
+    agent.lines(&["write", "--setting-sources", "local"]);
     assert!(!made.exists());
-    stage.lines(&["write", "--setting-sources", "user"]);
+    agent.lines(&["write", "--setting-sources", "user"]);
     assert!(made.exists());
 }
 
 #[test]
 fn a_strict_configuration_has_no_other_servers() {
-    let stage = ScriptedAgent::from_script_text("- reply: Good day.");
+    let agent = ScriptedAgent::from_script_text("- reply: Good day.");
     let servers = |names: &[&str]| {
         let all: serde_json::Map<String, Value> =
             names.iter().map(|name| ((*name).to_owned(), json!({"command": "/no/such/program"}))).collect();
         json!({ "mcpServers": all }).to_string()
     };
-    stage.write(".claude.json", &servers(&["mine"]));
+    agent.write(".claude.json", &servers(&["mine"]));
     let connected = |args: &[&str]| {
-        let lines = stage.lines(&[&["hi", "--mcp-config", &servers(&["given"])], args].concat());
+        let lines = agent.lines(&[&["hi", "--mcp-config", &servers(&["given"])], args].concat());
         let servers = lines[0]["mcp_servers"].as_array().unwrap().clone();
         servers.iter().map(|server| server["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
@@ -70,22 +70,22 @@ fn a_strict_configuration_has_no_other_servers() {
 
 #[test]
 fn hooks_of_settings_are_reported_to_hosts_that_ask() {
-    let stage = ScriptedAgent::from_script_text("- reply: Good day.");
+    let agent = ScriptedAgent::from_script_text("- reply: Good day.");
     let hooks = json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}}).to_string();
-    let told = |args: &[&str]| {
-        let kinds = kinds(&stage.lines(&[&["hi", "--settings", &hooks], args].concat()));
+    let stderr = |args: &[&str]| {
+        let kinds = kinds(&agent.lines(&[&["hi", "--settings", &hooks], args].concat()));
         kinds.into_iter().filter(|kind| kind.starts_with("system/hook_")).collect::<Vec<_>>()
     };
-    assert_eq!(told(&["--include-hook-events"]), ["system/hook_started", "system/hook_response"]);
-    assert!(told(&[]).is_empty());
+    assert_eq!(stderr(&["--include-hook-events"]), ["system/hook_started", "system/hook_response"]);
+    assert!(stderr(&[]).is_empty());
 }
 
 #[test]
 fn a_skill_of_a_plugin_is_offered() {
-    let stage = ScriptedAgent::from_script_text("- reply: Good day.");
-    stage.write("kit/.claude-plugin/plugin.json", r#"{"name": "kit"}"#);
-    stage.write("kit/skills/tides/SKILL.md", "---\nname: tides\ndescription: Knows tides\n---\nSpeak of tides.");
-    let lines = stage.lines(&["hi", "--plugin-dir", "kit"]);
+    let agent = ScriptedAgent::from_script_text("- reply: Good day.");
+    agent.write("kit/.claude-plugin/plugin.json", r#"{"name": "kit"}"#);
+    agent.write("kit/skills/tides/SKILL.md", "---\nname: tides\ndescription: Knows tides\n---\nSpeak of tides.");
+    let lines = agent.lines(&["hi", "--plugin-dir", "kit"]);
     let has = |key: &str, name: &str| lines[0][key].as_array().unwrap().iter().any(|known| known == name);
     assert!(has("slash_commands", "kit:tides"), "{}", lines[0]);
     assert_eq!(lines[0]["plugins"][0]["name"], "kit");
@@ -93,21 +93,21 @@ fn a_skill_of_a_plugin_is_offered() {
 
 #[test]
 fn a_host_asks_what_fills_the_context_and_turns_servers_off() {
-    let stage = ScriptedAgent::from_script_text("- reply: Good day.");
+    let agent = ScriptedAgent::from_script_text("- reply: Good day.");
     let servers = json!({"mcpServers": {"lost": {"command": "/no/such/program"}}}).to_string();
-    let mut talk = stage.spawn(&["--mcp-config", &servers]);
-    talk.send_prompt("hi");
-    talk.read_result();
+    let mut process = agent.spawn(&["--mcp-config", &servers]);
+    process.send_prompt("hi");
+    process.read_result();
     let mut answer = |request: Value| {
-        talk.send_request("1", request);
-        talk.read_until(|line| line["type"] == "control_response")["response"]["response"].clone()
+        process.send_request("1", request);
+        process.read_until(|line| line["type"] == "control_response")["response"]["response"].clone()
     };
     assert!(answer(json!({"subtype": "get_context_usage"}))["totalTokens"].as_u64().unwrap() > 0);
     let status = json!({"subtype": "mcp_status"});
     assert_eq!(answer(status.clone())["mcpServers"][0]["status"], "failed");
     answer(json!({"subtype": "mcp_toggle", "serverName": "lost", "enabled": false}));
     assert_eq!(answer(status)["mcpServers"][0]["status"], "disabled");
-    talk.end();
+    process.end();
 }
 
 /// Every row of the table names tests that are there.

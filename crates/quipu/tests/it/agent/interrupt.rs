@@ -1,5 +1,4 @@
-//! Turns that are interrupted: how the stream of an answer is closed, and what is said of
-//! tools that ran.
+//! Interrupted turns: how the stream of an answer is closed, and the results of running tools.
 
 use std::fs;
 
@@ -21,14 +20,14 @@ const SLOW: &str = r#"
 - reply: Awake.
 "#;
 
-fn interrupt(talk: &mut AgentProcess) -> Value {
-    talk.send_request("stop", json!({"subtype": "interrupt"}));
-    talk.read_result()
+fn interrupt(process: &mut AgentProcess) -> Value {
+    process.send_request("stop", json!({"subtype": "interrupt"}));
+    process.read_result()
 }
 
 /// The text of the last tool result on the stream.
-fn told(talk: &AgentProcess) -> String {
-    let contents = talk.heard.iter().rev().filter(|line| line["type"] == "user");
+fn last_tool_result(process: &AgentProcess) -> String {
+    let contents = process.lines.iter().rev().filter(|line| line["type"] == "user");
     let mut results =
         contents.map(|line| &line["message"]["content"][0]).filter(|block| block["type"] == "tool_result");
     results.next().unwrap()["content"].as_str().unwrap().to_owned()
@@ -36,49 +35,50 @@ fn told(talk: &AgentProcess) -> String {
 
 #[test]
 fn an_interrupted_answer_is_closed_with_what_it_used() {
-    let stage = ScriptedAgent::from_script_text(SLOW);
-    let mut talk = stage.spawn(&["--include-partial-messages"]);
-    talk.send_prompt("write");
-    talk.read_until(|line| line["event"]["type"] == "content_block_delta" && line["event"]["index"] == 1);
-    assert_eq!(interrupt(&mut talk)["terminal_reason"], "aborted_streaming");
+    let agent = ScriptedAgent::from_script_text(SLOW);
+    let mut process = agent.spawn(&["--include-partial-messages"]);
+    process.send_prompt("write");
+    process.read_until(|line| line["event"]["type"] == "content_block_delta" && line["event"]["index"] == 1);
+    assert_eq!(interrupt(&mut process)["terminal_reason"], "aborted_streaming");
     let kind = |line: &Value| line["event"]["type"].as_str().or(line["type"].as_str()).unwrap().to_owned();
-    let aborted = talk.heard.iter().position(|line| line["aborted"] == true).unwrap();
-    let end: Vec<String> = talk.heard[aborted..].iter().map(kind).filter(|kind| kind != "control_response").collect();
+    let aborted = process.lines.iter().position(|line| line["aborted"] == true).unwrap();
+    let end: Vec<String> =
+        process.lines[aborted..].iter().map(kind).filter(|kind| kind != "control_response").collect();
     assert_eq!(end, ["assistant", "user", "content_block_stop", "message_delta", "message_stop", "result"]);
-    let [.., stop, delta, last, _] = &talk.heard[..] else { unreachable!("six lines at least") };
+    let [.., stop, delta, last, _] = &process.lines[..] else { unreachable!("six lines at least") };
     assert_eq!(stop["event"]["index"], 1);
     let usage = &delta["event"]["usage"];
     assert_eq!((&usage["input_tokens"], &usage["cache_read_input_tokens"]), (&json!(1200), &json!(1000)));
     assert!(usage["output_tokens"].is_u64() && usage["cache_creation_input_tokens"].is_u64(), "{delta}");
     let id = &delta["api_message_id"];
     assert_eq!(last["abandoned_blocks"], json!({"api_message_id": id, "from_block_index": 2}));
-    talk.end();
+    process.end();
 }
 
 #[test]
 fn a_tool_that_was_stopped_while_it_ran_may_have_run_in_part() {
-    let stage = ScriptedAgent::from_script_text(SLOW);
-    let mut talk = stage.spawn(&["--allowedTools", "Bash"]);
-    talk.send_prompt("sleep");
-    talk.read_until(|line| line["type"] == "assistant");
-    while !stage.folder.path.join("step1").exists() {
+    let agent = ScriptedAgent::from_script_text(SLOW);
+    let mut process = agent.spawn(&["--allowedTools", "Bash"]);
+    process.send_prompt("sleep");
+    process.read_until(|line| line["type"] == "assistant");
+    while !agent.folder.path.join("step1").exists() {
         std::thread::yield_now();
     }
-    assert_eq!(interrupt(&mut talk)["terminal_reason"], "aborted_tools");
-    let text = told(&talk);
+    assert_eq!(interrupt(&mut process)["terminal_reason"], "aborted_tools");
+    let text = last_tool_result(&process);
     assert!(text.contains("may have run in part") && !text.contains("did not run"), "{text}");
-    assert!(fs::read_to_string(stage.session_file()).unwrap().contains("may have run in part"));
-    talk.end();
+    assert!(fs::read_to_string(agent.session_file()).unwrap().contains("may have run in part"));
+    process.end();
 }
 
 #[test]
 fn a_tool_that_was_stopped_before_it_ran_did_not_run() {
-    let stage = ScriptedAgent::from_script_text(SLOW);
-    let mut talk = stage.spawn(&["--permission-prompt-tool", "stdio"]);
-    talk.send_prompt("sleep");
-    talk.read_until(|line| line["type"] == "control_request");
-    assert_eq!(interrupt(&mut talk)["terminal_reason"], "aborted_tools");
-    let text = told(&talk);
+    let agent = ScriptedAgent::from_script_text(SLOW);
+    let mut process = agent.spawn(&["--permission-prompt-tool", "stdio"]);
+    process.send_prompt("sleep");
+    process.read_until(|line| line["type"] == "control_request");
+    assert_eq!(interrupt(&mut process)["terminal_reason"], "aborted_tools");
+    let text = last_tool_result(&process);
     assert!(text.contains("did not run") && !text.contains("in part"), "{text}");
-    talk.end();
+    process.end();
 }

@@ -17,60 +17,60 @@ use super::scripted_agent::{ScriptedAgent, every_call_is_answered};
 const TURNS: u32 = 50;
 const SESSION: &str = "11111111-2222-4333-8444-555555555555";
 
-/// What a run said before it was killed.
+/// What a run printed before it was killed.
 #[derive(Default)]
-struct Told {
-    /// The questions it said it had received.
+struct RunReport {
+    /// Prompts that it reported as queued.
     queued: Vec<u32>,
-    /// The questions it said the model is asked.
+    /// Prompts that it reported as started.
     replayed: Vec<u32>,
-    /// How many turns it ended.
+    /// Number of turns that ended.
     results: u32,
-    /// Whether the last turn was under way.
+    /// Whether a turn was running.
     in_turn: bool,
 }
 
-fn words(question: u32) -> String {
-    format!("question {question:02};")
+fn prompt_text(prompt: u32) -> String {
+    format!("question {prompt:02};")
 }
 
-fn id(question: u32) -> String {
-    format!("00000000-0000-4000-8000-{question:012}")
+fn prompt_id(prompt: u32) -> String {
+    format!("00000000-0000-4000-8000-{prompt:012}")
 }
 
-/// Asks fifty questions, each when the one before is answered, and every seventh
-/// together with the next; the agent is killed so long after it was asked this one.
-fn run(stage: &ScriptedAgent, kill: Option<(u32, Duration)>) -> Told {
+/// Sends fifty prompts, each after the answer to the one before, and every seventh together with
+/// the next. The agent is killed the given time after the given prompt was sent.
+fn run(agent: &ScriptedAgent, kill: Option<(u32, Duration)>) -> RunReport {
     let args = ["--allowedTools", "Bash", "--replay-user-messages", "--session-id", SESSION];
-    let mut talk = stage.spawn(&args);
-    let (mut stdin, mut child) = (talk.stdin.take().unwrap(), talk.child);
-    let (now, asked_it) = std::sync::mpsc::channel();
+    let mut process = agent.spawn(&args);
+    let (mut stdin, mut child) = (process.stdin.take().unwrap(), process.child);
+    let (now, prompt_sent) = std::sync::mpsc::channel();
     let killer = std::thread::spawn(move || {
-        if let Ok(after) = asked_it.recv() {
+        if let Ok(after) = prompt_sent.recv() {
             std::thread::sleep(after);
             child.kill().unwrap();
         }
         child.wait().unwrap()
     });
-    let mut told = Told::default();
-    let mut asked = 0;
-    'run: while asked < TURNS {
-        for _ in 0..if asked % 7 == 6 { 2 } else { 1 } {
-            let message = json!({"role": "user", "content": words(asked)});
+    let mut report = RunReport::default();
+    let mut sent = 0;
+    'run: while sent < TURNS {
+        for _ in 0..if sent % 7 == 6 { 2 } else { 1 } {
+            let message = json!({"role": "user", "content": prompt_text(sent)});
             // The reader may be gone already.
-            let _ = writeln!(stdin, "{}", json!({"type": "user", "uuid": id(asked), "message": message}));
-            if let Some((_, after)) = kill.filter(|(question, _)| *question == asked) {
+            let _ = writeln!(stdin, "{}", json!({"type": "user", "uuid": prompt_id(sent), "message": message}));
+            if let Some((_, after)) = kill.filter(|(prompt, _)| *prompt == sent) {
                 now.send(after).unwrap();
             }
-            asked += 1;
+            sent += 1;
         }
         loop {
             let mut line = String::new();
-            if talk.stdout.read_line(&mut line).unwrap() == 0 || !line.ends_with('\n') {
+            if process.stdout.read_line(&mut line).unwrap() == 0 || !line.ends_with('\n') {
                 break 'run;
             }
-            told.record(&serde_json::from_str(&line).unwrap());
-            if !told.in_turn && told.replayed.contains(&(asked - 1)) {
+            report.record(&serde_json::from_str(&line).unwrap());
+            if !report.in_turn && report.replayed.contains(&(sent - 1)) {
                 break;
             }
         }
@@ -82,10 +82,10 @@ fn run(stage: &ScriptedAgent, kill: Option<(u32, Duration)>) -> Told {
     } else {
         killer.join().unwrap();
     }
-    told
+    report
 }
 
-impl Told {
+impl RunReport {
     fn record(&mut self, line: &Value) {
         let of = |id: &Value| id.as_str().and_then(|id| id.rsplit('-').next()).and_then(|n| n.parse::<u32>().ok());
         match line["type"].as_str().unwrap() {
@@ -121,28 +121,28 @@ fn an_agent_killed_at_any_point_can_be_resumed_with_nothing_lost() {
         // also before there is one.
         let question = u32::try_from(kill * u64::from(TURNS) / kills).unwrap();
         let after = Duration::from_micros((random >> 33) % (length * 3 / 2));
-        let stage = ScriptedAgent::new("long.yaml");
-        let told = run(&stage, Some((question, after)));
-        (turns, replayed) = (turns + told.results, replayed + told.replayed.len());
-        in_turn += u32::from(told.in_turn);
-        let file = stage.folder.transcripts().pop().map(|path| fs::read_to_string(path).unwrap());
+        let agent = ScriptedAgent::new("long.yaml");
+        let report = run(&agent, Some((question, after)));
+        (turns, replayed) = (turns + report.results, replayed + report.replayed.len());
+        in_turn += u32::from(report.in_turn);
+        let file = agent.folder.transcripts().pop().map(|path| fs::read_to_string(path).unwrap());
         let written = file.as_deref().unwrap_or_default();
         torn += u32::from(!written.is_empty() && !written.ends_with('\n'));
-        for question in &told.queued {
-            assert!(written.contains(&words(*question)), "question {question} is not in the file");
+        for question in &report.queued {
+            assert!(written.contains(&prompt_text(*question)), "question {question} is not in the file");
         }
         let flag = if file.is_some() { "--resume" } else { "--session-id" };
         no_file += u32::from(file.is_none());
-        let lines = stage.lines(&["the end", flag, SESSION]);
+        let lines = agent.lines(&["the end", flag, SESSION]);
         let result = lines.last().unwrap();
         assert_eq!((&result["is_error"], &result["result"]), (&json!(false), &json!("It ends well.")), "{written}");
-        let seen = stage.answerer.requests();
+        let seen = agent.server.requests();
         let sent = &seen.last().unwrap().body;
         // What was only received is as little lost as what was begun.
-        for question in told.replayed.iter().chain(&told.queued) {
-            assert!(sent.contains(&words(*question)), "question {question} is lost");
+        for question in report.replayed.iter().chain(&report.queued) {
+            assert!(sent.contains(&prompt_text(*question)), "question {question} is lost");
         }
-        calls += every_call_is_answered(&stage);
+        calls += every_call_is_answered(&agent);
     }
     eprintln!(
         "{kills} kills in runs of {TURNS} turns: {in_turn} within a turn, {no_file} before there was a file, \
@@ -174,31 +174,31 @@ fn an_agent_killed_between_the_blocks_of_an_answer_has_recorded_those_that_are_c
     let (mut complete, mut longest) = (0, Duration::ZERO);
     for kill in 0..kills {
         let come = 1 + kill % (BLOCKS - 1);
-        let stage = ScriptedAgent::from_script_text(&blocks(come));
-        let mut talk = stage.spawn(&["--allowedTools", "Bash", "--session-id", SESSION]);
-        talk.send_prompt("go");
+        let agent = ScriptedAgent::from_script_text(&blocks(come));
+        let mut process = agent.spawn(&["--allowedTools", "Bash", "--session-id", SESSION]);
+        process.send_prompt("go");
         let uuids: Vec<String> = (0..come)
-            .map(|_| talk.read_until(|line| line["type"] == "assistant")["uuid"].as_str().unwrap().to_owned())
+            .map(|_| process.read_until(|line| line["type"] == "assistant")["uuid"].as_str().unwrap().to_owned())
             .collect();
-        let heard = Instant::now();
-        let path = stage.session_file();
+        let read_at = Instant::now();
+        let path = agent.session_file();
         let mut written = String::new();
         while !uuids.iter().all(|uuid| written.contains(uuid)) {
-            assert!(heard.elapsed() < Duration::from_secs(10), "{} blocks, but\n{written}", uuids.len());
+            assert!(read_at.elapsed() < Duration::from_secs(10), "{} blocks, but\n{written}", uuids.len());
             written = fs::read_to_string(&path).unwrap();
             std::thread::sleep(Duration::from_millis(5));
         }
-        longest = longest.max(heard.elapsed());
-        talk.child.kill().unwrap();
-        talk.child.wait().unwrap();
+        longest = longest.max(read_at.elapsed());
+        process.child.kill().unwrap();
+        process.child.wait().unwrap();
         complete += come;
-        let lines = stage.lines(&["the end", "--resume", SESSION]);
+        let lines = agent.lines(&["the end", "--resume", SESSION]);
         assert_eq!(lines.last().unwrap()["result"], "It ends well.", "{written}");
-        let sent = stage.answerer.requests().last().unwrap().body.clone();
+        let sent = agent.server.requests().last().unwrap().body.clone();
         for n in (0..come).filter(|n| n % 3 != 2) {
             assert!(sent.contains(&format!("words {n:02}")), "block {n} is not sent");
         }
-        every_call_is_answered(&stage);
+        every_call_is_answered(&agent);
     }
     eprintln!(
         "{kills} kills within an answer: {complete} blocks complete, all in the file, the last after {longest:?}"

@@ -57,9 +57,9 @@ const COMPARED_RESPONSE_FIELDS: [&str; 16] = [
 /// Pairs of what they and we said, by what it is.
 pub(super) fn compare(recording: &Recording, played: &Played) -> Vec<(String, Vec<String>, Vec<String>)> {
     let mut pairs = Vec::new();
-    let (theirs, ours) = (recording.said(), there(&played.said, played, recording));
-    for (name, lane) in [("stdout", 0), ("questions", 1), ("pieces", 2), ("background", 3)] {
-        pairs.push((name.to_owned(), said(&theirs, lane), said(&ours, lane)));
+    let (theirs, ours) = (recording.stdout(), with_recorded_folder(&played.stdout, played, recording));
+    for (name, lane) in [("stdout", 0), ("control requests", 1), ("partial messages", 2), ("background", 3)] {
+        pairs.push((name.to_owned(), stdout_shapes(&theirs, lane), stdout_shapes(&ours, lane)));
     }
     pairs.push(("mirrored".to_owned(), written(&mirrored(&theirs)), written(&mirrored(&ours))));
     let theirs: Vec<String> = recording.runs.iter().map(|run| format!("{:?}", run.exit)).collect();
@@ -73,22 +73,25 @@ pub(super) fn compare(recording: &Recording, played: &Played) -> Vec<(String, Ve
         for index in 0..theirs.len().max(ours.len()) {
             let name = if index == 0 { what.to_owned() } else { format!("{what} {}", index + 1) };
             let theirs = theirs.get(index).map(|lines| written(lines)).unwrap_or_default();
-            let ours = ours.get(index).map(|lines| written(&there(lines, played, recording))).unwrap_or_default();
+            let ours = ours
+                .get(index)
+                .map(|lines| written(&with_recorded_folder(lines, played, recording)))
+                .unwrap_or_default();
             pairs.push((name, theirs, ours));
         }
     }
     pairs
 }
 
-/// Our lines as if they were from their folder.
-fn there(lines: &[Value], played: &Played, recording: &Recording) -> Vec<Value> {
+/// Our lines with the recorded folder in place of ours.
+fn with_recorded_folder(lines: &[Value], played: &Played, recording: &Recording) -> Vec<Value> {
     let text = Value::from(lines.to_vec()).to_string().replace(&played.cwd, recording.cwd());
     serde_json::from_str(&text).unwrap()
 }
 
-/// The shapes of what was said: 0 lines, 1 questions to the host, 2 pieces of answers, 3 lines
-/// of subagents in the background, which come among the others at any time.
-fn said(lines: &[Value], lane: usize) -> Vec<String> {
+/// The shapes of the lines on stdout: 0 ordinary lines, 1 control requests, 2 partial messages, 3 lines
+/// of background subagents, which come among the others at any time.
+fn stdout_shapes(lines: &[Value], lane: usize) -> Vec<String> {
     let launched = lines.iter().filter(|line| line["is_backgrounded"] == true && line["task_type"] == "local_agent");
     let calls: Vec<&Value> = launched.map(|line| &line["tool_use_id"]).collect();
     let mut shapes: Vec<(Option<String>, String)> = Vec::new();

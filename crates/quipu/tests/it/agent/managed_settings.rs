@@ -26,11 +26,11 @@ impl Write for Written {
 }
 
 /// Runs the engine with managed settings in a folder; returns what it says.
-fn lines(stage: &ScriptedAgent, managed: PathBuf, options: Options) -> Result<Vec<Value>, EngineError> {
+fn lines(agent: &ScriptedAgent, managed: PathBuf, options: Options) -> Result<Vec<Value>, EngineError> {
     let out = Written::default();
     let env: BTreeMap<String, String> = [
-        ("HOME", stage.folder.path.to_str().unwrap()),
-        ("ANTHROPIC_BASE_URL", &stage.answerer.url()),
+        ("HOME", agent.folder.path.to_str().unwrap()),
+        ("ANTHROPIC_BASE_URL", &agent.server.url()),
         ("ANTHROPIC_API_KEY", "any"),
         ("PATH", &std::env::var("PATH").unwrap()),
         ("IS_SANDBOX", "1"),
@@ -38,8 +38,8 @@ fn lines(stage: &ScriptedAgent, managed: PathBuf, options: Options) -> Result<Ve
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
     .into();
     let options = Options { format: Format::StreamJson, managed_folder: Some(managed), ..options };
-    let cwd = stage.folder.path.canonicalize().unwrap();
-    stage.runtime.block_on(run(options, env, cwd, out.clone(), std::io::sink()))?;
+    let cwd = agent.folder.path.canonicalize().unwrap();
+    agent.runtime.block_on(run(options, env, cwd, out.clone(), std::io::sink()))?;
     let text = String::from_utf8(out.0.lock().unwrap().clone()).unwrap();
     Ok(text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
 }
@@ -50,85 +50,85 @@ fn prompt(text: &str) -> Options {
 
 #[test]
 fn managed_settings_win_over_files_and_flags() {
-    let stage = ScriptedAgent::new("hello.yaml");
-    stage.write(
+    let agent = ScriptedAgent::new("hello.yaml");
+    agent.write(
         "managed/managed-settings.json",
         r#"{"model": "claude-haiku-4-5", "env": {"ANTHROPIC_API_KEY": "theirs"}}"#,
     );
-    stage.write("managed/managed-settings.d/20-mode.json", r#"{"permissions": {"defaultMode": "plan"}}"#);
-    stage.write("managed/managed-settings.d/10-mode.json", r#"{"permissions": {"defaultMode": "acceptEdits"}}"#);
-    stage.write("managed/managed-settings.d/notes.txt", "not settings");
-    stage.write(".claude/settings.json", r#"{"model": "opus", "permissions": {"defaultMode": "default"}}"#);
+    agent.write("managed/managed-settings.d/20-mode.json", r#"{"permissions": {"defaultMode": "plan"}}"#);
+    agent.write("managed/managed-settings.d/10-mode.json", r#"{"permissions": {"defaultMode": "acceptEdits"}}"#);
+    agent.write("managed/managed-settings.d/notes.txt", "not settings");
+    agent.write(".claude/settings.json", r#"{"model": "opus", "permissions": {"defaultMode": "default"}}"#);
     let options = Options {
         model: Some("sonnet".into()),
         permission_mode: Some("acceptEdits".into()),
         settings: Some(r#"{"model": "opus"}"#.into()),
         ..prompt("hello")
     };
-    let lines = lines(&stage, stage.folder.path.join("managed"), options).unwrap();
+    let lines = lines(&agent, agent.folder.path.join("managed"), options).unwrap();
     let init = lines.iter().find(|line| line["subtype"] == "init").unwrap();
     assert_eq!((init["model"].as_str(), init["permissionMode"].as_str()), (Some("claude-haiku-4-5"), Some("plan")));
-    let seen = stage.answerer.requests();
+    let seen = agent.server.requests();
     let key = seen[0].headers.iter().find(|(name, _)| name == "x-api-key").unwrap();
     assert_eq!(key.1, "theirs".into());
 }
 
 #[test]
 fn a_mode_that_is_disabled_cannot_be_used() {
-    let stage = ScriptedAgent::new("hello.yaml");
-    let managed = stage.folder.path.join("managed");
+    let agent = ScriptedAgent::new("hello.yaml");
+    let managed = agent.folder.path.join("managed");
     for (word, mode) in [("disableBypassPermissionsMode", "bypassPermissions"), ("disableAutoMode", "auto")] {
-        stage.write("managed/managed-settings.json", &format!(r#"{{"permissions": {{"{word}": "disable"}}}}"#));
+        agent.write("managed/managed-settings.json", &format!(r#"{{"permissions": {{"{word}": "disable"}}}}"#));
         let options = Options {
             permission_mode: Some(mode.into()),
             settings: Some(format!(r#"{{"permissions": {{"{word}": "enable"}}}}"#)),
             may_skip_permissions: true,
             ..prompt("hello")
         };
-        let lines = lines(&stage, managed.clone(), options).unwrap();
+        let lines = lines(&agent, managed.clone(), options).unwrap();
         let init = lines.iter().find(|line| line["subtype"] == "init").unwrap();
         assert_eq!(init["permissionMode"], "default");
-        let told: Vec<&str> = lines.iter().filter_map(|line| line["content"].as_str()).collect();
+        let contents: Vec<&str> = lines.iter().filter_map(|line| line["content"].as_str()).collect();
         let expect = format!("left out: the permission mode {mode}, which settings disable; the mode is default");
-        assert_eq!(told, [expect]);
+        assert_eq!(contents, [expect]);
     }
 }
 
 #[test]
-fn managed_rules_and_hooks_stand_and_others_may_be_kept_out() {
-    let stage = ScriptedAgent::new("touch.yaml");
-    let managed = stage.folder.path.join("managed");
+fn managed_rules_and_hooks_apply_and_others_can_be_excluded() {
+    let agent = ScriptedAgent::new("touch.yaml");
+    let managed = agent.folder.path.join("managed");
     let hooks = |file: &str| {
         format!(r#""hooks": {{"UserPromptSubmit": [{{"hooks": [{{"type": "command", "command": "touch {file}"}}]}}]}}"#)
     };
     let text =
         format!(r#"{{"allowManagedHooksOnly": true, "allowManagedPermissionRulesOnly": true, {}}}"#, hooks("theirs"));
-    stage.write("managed/managed-settings.json", &text);
-    stage.write(".claude/settings.json", &format!(r#"{{"disableAllHooks": true, {}}}"#, hooks("mine")));
+    agent.write("managed/managed-settings.json", &text);
+    agent.write(".claude/settings.json", &format!(r#"{{"disableAllHooks": true, {}}}"#, hooks("mine")));
     let options = Options { allowed_tools: vec!["Bash".into()], ..prompt("touch a file") };
-    let lines = lines(&stage, managed, options).unwrap();
+    let lines = lines(&agent, managed, options).unwrap();
     let denials = lines.last().unwrap()["permission_denials"].as_array().unwrap().len();
     assert_eq!(denials, 1, "{:?}", lines.last());
-    let exists = |name: &str| stage.folder.path.join(name).exists();
+    let exists = |name: &str| agent.folder.path.join(name).exists();
     assert_eq!((exists("theirs"), exists("mine")), (true, false), "{lines:#?}");
 }
 
 #[test]
 fn managed_settings_that_cannot_be_read_are_an_error() {
-    let stage = ScriptedAgent::new("hello.yaml");
-    let managed = stage.folder.path.join("managed");
+    let agent = ScriptedAgent::new("hello.yaml");
+    let managed = agent.folder.path.join("managed");
     fs::create_dir_all(&managed).unwrap();
-    assert!(lines(&stage, managed.clone(), prompt("hello")).is_ok());
-    stage.write("managed/managed-settings.json", "{broken");
-    assert_eq!(lines(&stage, managed, prompt("hello")).unwrap_err().code(), "settings.invalid");
+    assert!(lines(&agent, managed.clone(), prompt("hello")).is_ok());
+    agent.write("managed/managed-settings.json", "{broken");
+    assert_eq!(lines(&agent, managed, prompt("hello")).unwrap_err().code(), "settings.invalid");
 }
 
 #[test]
 fn of_a_hosts_managed_settings_only_what_restricts_counts() {
-    let stage = ScriptedAgent::new("touch.yaml");
+    let agent = ScriptedAgent::new("touch.yaml");
     let settings = r#"{"permissions": {"allow": ["Bash"], "deny": ["Write"], "defaultMode": "bypassPermissions"},
                        "model": "haiku"}"#;
-    let lines = stage.lines(&["touch a file", "--managed-settings", settings, "--model", "claude-opus-5-5"]);
+    let lines = agent.lines(&["touch a file", "--managed-settings", settings, "--model", "claude-opus-5-5"]);
     let init = lines.iter().find(|line| line["subtype"] == "init").unwrap();
     assert_eq!((init["model"].as_str(), init["permissionMode"].as_str()), (Some("claude-opus-5-5"), Some("default")));
     assert!(!init["tools"].as_array().unwrap().contains(&"Write".into()));
@@ -137,21 +137,21 @@ fn of_a_hosts_managed_settings_only_what_restricts_counts() {
 
 #[test]
 fn where_only_managed_rules_allow_a_hosts_answer_may_still_deny() {
-    let stage = ScriptedAgent::new("touch.yaml");
+    let agent = ScriptedAgent::new("touch.yaml");
     let managed = r#"{"allowManagedPermissionRulesOnly": true}"#;
-    let mut talk = stage.spawn(&["--permission-prompt-tool", "stdio", "--managed-settings", managed]);
+    let mut process = agent.spawn(&["--permission-prompt-tool", "stdio", "--managed-settings", managed]);
     let add = |behavior: &str, tool: &str| json!({"type": "addRules", "behavior": behavior, "destination": "session", "rules": [{"toolName": tool}]});
     for update in [add("allow", "Bash"), add("deny", "Bash")] {
-        talk.send_prompt("touch a file");
-        talk.read_until(|line| line["request"]["subtype"] == "can_use_tool");
-        talk.send_response(
+        process.send_prompt("touch a file");
+        process.read_until(|line| line["request"]["subtype"] == "can_use_tool");
+        process.send_response(
             json!({"behavior": "allow", "updatedInput": {"command": "true"}, "updatedPermissions": [update]}),
         );
-        talk.read_result();
+        process.read_result();
     }
-    talk.send_prompt("anything else");
-    talk.read_result();
-    let (_, heard) = talk.end();
+    process.send_prompt("anything else");
+    process.read_result();
+    let (_, heard) = process.end();
     // The rule that denies takes the tool away.
     let inits: Vec<bool> = heard
         .iter()
@@ -163,10 +163,10 @@ fn where_only_managed_rules_allow_a_hosts_answer_may_still_deny() {
 
 #[test]
 fn a_hosts_managed_settings_do_not_open_the_sandbox() {
-    let stage = ScriptedAgent::new("touch.yaml");
+    let agent = ScriptedAgent::new("touch.yaml");
     let managed = r#"{"sandbox": {"enabled": true, "allowUnsandboxedCommands": false}}"#;
     let denials = |flag: &str| {
-        let lines = stage.lines(&["touch a file", flag, managed]);
+        let lines = agent.lines(&["touch a file", flag, managed]);
         lines.last().unwrap()["permission_denials"].as_array().unwrap().len()
     };
     // The same settings of a flag approve what runs in the sandbox.

@@ -7,8 +7,8 @@ use super::scripted_agent::ScriptedAgent;
 const HELLO: &str = "- reply: Hello.";
 
 /// The bodies and betas of the requests made so far.
-fn requests(stage: &ScriptedAgent) -> Vec<(Value, String)> {
-    let seen = stage.answerer.requests().into_iter();
+fn requests(agent: &ScriptedAgent) -> Vec<(Value, String)> {
+    let seen = agent.server.requests().into_iter();
     seen.map(|seen| {
         let betas = seen.header("anthropic-beta").unwrap_or_default().to_owned();
         (serde_json::from_str(&seen.body).unwrap(), betas)
@@ -18,55 +18,55 @@ fn requests(stage: &ScriptedAgent) -> Vec<(Value, String)> {
 
 /// The request of one run with these flags and variables.
 fn request(args: &[&str], env: &[(&str, &str)]) -> (Value, String) {
-    let stage = ScriptedAgent::from_script_text(HELLO);
-    let out = stage.command(&[&["-p", "hi"], args].concat()).envs(env.iter().copied()).output().unwrap();
+    let agent = ScriptedAgent::from_script_text(HELLO);
+    let out = agent.command(&[&["-p", "hi"], args].concat()).envs(env.iter().copied()).output().unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    requests(&stage).pop().unwrap()
+    requests(&agent).pop().unwrap()
 }
 
 #[test]
-fn a_session_that_goes_on_keeps_its_model() {
-    let stage = ScriptedAgent::from_script_text(HELLO);
-    let id = stage.lines(&["hi", "--model", "claude-haiku-4-5"])[0]["session_id"].as_str().unwrap().to_owned();
-    stage.write(".claude/settings.json", r#"{"model": "opus"}"#);
-    stage.lines(&["again", "--resume", &id]);
-    stage.lines(&["again", "--continue"]);
-    stage.lines(&["again", "--resume", &id, "--fork-session"]);
-    stage.lines(&["again", "--resume", &id, "--model", "sonnet"]);
-    stage.lines(&["again", "--resume", &id]);
-    stage.lines(&["something else"]);
-    let models: Vec<Value> = requests(&stage).into_iter().map(|(body, _)| body["model"].clone()).collect();
+fn a_resumed_session_keeps_its_model() {
+    let agent = ScriptedAgent::from_script_text(HELLO);
+    let id = agent.lines(&["hi", "--model", "claude-haiku-4-5"])[0]["session_id"].as_str().unwrap().to_owned();
+    agent.write(".claude/settings.json", r#"{"model": "opus"}"#);
+    agent.lines(&["again", "--resume", &id]);
+    agent.lines(&["again", "--continue"]);
+    agent.lines(&["again", "--resume", &id, "--fork-session"]);
+    agent.lines(&["again", "--resume", &id, "--model", "sonnet"]);
+    agent.lines(&["again", "--resume", &id]);
+    agent.lines(&["something else"]);
+    let models: Vec<Value> = requests(&agent).into_iter().map(|(body, _)| body["model"].clone()).collect();
     let haiku = "claude-haiku-4-5";
     assert_eq!(models, [haiku, haiku, haiku, haiku, "claude-sonnet-5-5", "claude-sonnet-5-5", "claude-opus-5-5"]);
 }
 
 #[test]
 fn a_model_that_was_chosen_in_the_session_is_kept() {
-    let stage = ScriptedAgent::from_script_text(HELLO);
-    let mut talk = stage.spawn(&[]);
-    talk.send_request("1", json!({"subtype": "set_model", "model": "haiku"}));
-    talk.send_prompt("hi");
-    let id = talk.read_result()["session_id"].as_str().unwrap().to_owned();
-    talk.end();
-    stage.lines(&["again", "--resume", &id]);
-    let models: Vec<Value> = requests(&stage).into_iter().map(|(body, _)| body["model"].clone()).collect();
+    let agent = ScriptedAgent::from_script_text(HELLO);
+    let mut process = agent.spawn(&[]);
+    process.send_request("1", json!({"subtype": "set_model", "model": "haiku"}));
+    process.send_prompt("hi");
+    let id = process.read_result()["session_id"].as_str().unwrap().to_owned();
+    process.end();
+    agent.lines(&["again", "--resume", &id]);
+    let models: Vec<Value> = requests(&agent).into_iter().map(|(body, _)| body["model"].clone()).collect();
     assert_eq!(models, ["claude-haiku-5-5", "claude-haiku-5-5"]);
 }
 
 #[test]
-fn a_session_that_goes_on_asks_for_what_was_asked_for_before() {
-    let stage = ScriptedAgent::from_script_text(HELLO);
-    let id = stage.lines(&["hi", "--model", "sonnet[1m]"])[0]["session_id"].as_str().unwrap().to_owned();
-    stage.lines(&["again", "--resume", &id]);
-    assert!(requests(&stage)[1].1.contains("context-1m"));
+fn a_resumed_session_keeps_its_requested_model() {
+    let agent = ScriptedAgent::from_script_text(HELLO);
+    let id = agent.lines(&["hi", "--model", "sonnet[1m]"])[0]["session_id"].as_str().unwrap().to_owned();
+    agent.lines(&["again", "--resume", &id]);
+    assert!(requests(&agent)[1].1.contains("context-1m"));
 
-    let stage = ScriptedAgent::from_script_text(HELLO);
+    let agent = ScriptedAgent::from_script_text(HELLO);
     let plan = ["--permission-mode", "plan"];
-    let first = stage.lines(&[&["plan it", "--model", "opusplan"], &plan[..]].concat());
+    let first = agent.lines(&[&["plan it", "--model", "opusplan"], &plan[..]].concat());
     let id = first[0]["session_id"].as_str().unwrap().to_owned();
-    stage.lines(&["do it", "--resume", &id]);
-    stage.lines(&[&["plan more", "--resume", &id], &plan[..]].concat());
-    let models: Vec<Value> = requests(&stage).into_iter().map(|(body, _)| body["model"].clone()).collect();
+    agent.lines(&["do it", "--resume", &id]);
+    agent.lines(&[&["plan more", "--resume", &id], &plan[..]].concat());
+    let models: Vec<Value> = requests(&agent).into_iter().map(|(body, _)| body["model"].clone()).collect();
     assert_eq!(models, ["claude-opus-5-5", "claude-sonnet-5-5", "claude-opus-5-5"]);
 }
 
@@ -76,28 +76,28 @@ const OVERLOADED: &str =
 
 #[test]
 fn fallback_models_are_asked_in_their_order_each_with_its_own_parameters() {
-    let stage = ScriptedAgent::from_script_text(OVERLOADED);
-    let lines = stage.lines(&["hi", "--fallback-model", "opus, sonnet,claude-3-5-haiku-20241022"]);
+    let agent = ScriptedAgent::from_script_text(OVERLOADED);
+    let lines = agent.lines(&["hi", "--fallback-model", "opus, sonnet,claude-3-5-haiku-20241022"]);
     assert_eq!(lines.last().unwrap()["result"], "Hello.");
     let fallbacks = lines.iter().filter(|line| line["subtype"] == "model_fallback");
     let to: Vec<&Value> = fallbacks.map(|line| &line["fallback_model"]).collect();
     assert_eq!(to, ["claude-sonnet-5-5", "claude-3-5-haiku-20241022"]);
-    let (body, betas) = requests(&stage).pop().unwrap();
+    let (body, betas) = requests(&agent).pop().unwrap();
     assert_eq!((&body["model"], &body["max_tokens"]), (&json!("claude-3-5-haiku-20241022"), &json!(8192)));
     let left = ["thinking", "output_config", "context_management"].map(|name| body.get(name));
     assert_eq!((left, betas.as_str()), ([None; 3], ""));
-    // The file says what was sent to whom; the session asks the first model again.
-    let text = std::fs::read_to_string(stage.session_file()).unwrap();
+    // The file records which model got each message; the session uses the first model again.
+    let text = std::fs::read_to_string(agent.session_file()).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let calls: Vec<&Value> = lines.iter().filter(|line| line["type"] == "api-request").collect();
-    let asked: Vec<&Value> = calls.iter().map(|line| &line["params"]["model"]).collect();
-    assert_eq!(asked, ["claude-opus-5-5", "claude-sonnet-5-5", "claude-3-5-haiku-20241022"]);
+    let models: Vec<&Value> = calls.iter().map(|line| &line["params"]["model"]).collect();
+    assert_eq!(models, ["claude-opus-5-5", "claude-sonnet-5-5", "claude-3-5-haiku-20241022"]);
     assert_eq!(calls[2]["params"].get("context_management"), None);
     let answer = lines.iter().find(|line| line["type"] == "assistant").unwrap();
     assert_eq!((&answer["requestRef"], &answer["requestedModel"]), (&calls[2]["id"], &json!("claude-opus-5-5")));
-    let before = requests(&stage).len();
-    stage.lines(&["again", "--continue", "--fallback-model", "haiku"]);
-    assert_eq!(requests(&stage)[before].0["model"], "claude-opus-5-5");
+    let before = requests(&agent).len();
+    agent.lines(&["again", "--continue", "--fallback-model", "haiku"]);
+    assert_eq!(requests(&agent)[before].0["model"], "claude-opus-5-5");
 }
 
 #[test]
@@ -125,15 +125,15 @@ fn a_long_context_is_asked_for_by_a_beta_not_by_the_name() {
 
 #[test]
 fn opusplan_plans_with_one_model_and_works_with_another() {
-    let stage = ScriptedAgent::from_script_text(HELLO);
-    let mut talk = stage.spawn(&["--model", "opusplan", "--permission-mode", "plan"]);
-    talk.send_prompt("plan it");
-    talk.read_result();
-    talk.send_request("1", json!({"subtype": "set_permission_mode", "mode": "default"}));
-    talk.send_prompt("do it");
-    talk.read_result();
-    talk.end();
-    let models: Vec<Value> = requests(&stage).into_iter().map(|(body, _)| body["model"].clone()).collect();
+    let agent = ScriptedAgent::from_script_text(HELLO);
+    let mut process = agent.spawn(&["--model", "opusplan", "--permission-mode", "plan"]);
+    process.send_prompt("plan it");
+    process.read_result();
+    process.send_request("1", json!({"subtype": "set_permission_mode", "mode": "default"}));
+    process.send_prompt("do it");
+    process.read_result();
+    process.end();
+    let models: Vec<Value> = requests(&agent).into_iter().map(|(body, _)| body["model"].clone()).collect();
     assert_eq!(models, ["claude-opus-5-5", "claude-sonnet-5-5"]);
 }
 
@@ -172,23 +172,23 @@ fn older_models_get_the_budget_of_the_variable() {
 
 #[test]
 fn subagents_get_the_model_of_the_variable() {
-    let stage = ScriptedAgent::from_script_text(
+    let agent = ScriptedAgent::from_script_text(
         "- when: {subagent: true}\n  reply: Done.\n- when: {result_of: Agent}\n  reply: Good.\n- reply:\n    - tool: Agent\n      \
          input: {description: d, prompt: p, subagent_type: general-purpose, model: opus}",
     );
-    stage.command(&["-p", "go"]).env("CLAUDE_CODE_SUBAGENT_MODEL", "sonnet").output().unwrap();
-    let models: Vec<Value> = requests(&stage).into_iter().map(|(body, _)| body["model"].clone()).collect();
+    agent.command(&["-p", "go"]).env("CLAUDE_CODE_SUBAGENT_MODEL", "sonnet").output().unwrap();
+    let models: Vec<Value> = requests(&agent).into_iter().map(|(body, _)| body["model"].clone()).collect();
     assert_eq!(models, ["claude-opus-5-5", "claude-sonnet-5-5", "claude-opus-5-5"]);
 }
 
 #[test]
 fn a_cloud_that_is_not_supported_is_refused_before_anything_is_sent() {
     for name in ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"] {
-        let stage = ScriptedAgent::from_script_text(HELLO);
-        let out = stage.command(&["-p", "hi"]).env(name, "1").output().unwrap();
+        let agent = ScriptedAgent::from_script_text(HELLO);
+        let out = agent.command(&["-p", "hi"]).env(name, "1").output().unwrap();
         assert_eq!(out.status.code(), Some(1));
         assert!(String::from_utf8_lossy(&out.stderr).contains(name));
-        assert!(stage.answerer.requests().is_empty());
+        assert!(agent.server.requests().is_empty());
     }
 }
 
@@ -196,58 +196,53 @@ fn a_cloud_that_is_not_supported_is_refused_before_anything_is_sent() {
 fn a_command_of_the_settings_gives_the_key() {
     let script = "- {times: 1, when: {says: refused}, error: {status: 401, type: authentication_error, message: old}}\n\
                   - reply: Hello.";
-    let stage = ScriptedAgent::from_script_text(script);
+    let agent = ScriptedAgent::from_script_text(script);
     let helper = r#"{"apiKeyHelper": "echo x >> runs; echo \"key-number-$(grep -c x runs)\""}"#;
     let keys = || -> Vec<(String, String)> {
         let header =
             |seen: &quipu_api::mock::ReceivedRequest, name: &str| seen.header(name).unwrap_or_default().to_owned();
-        stage
-            .answerer
-            .requests()
-            .iter()
-            .map(|seen| (header(seen, "x-api-key"), header(seen, "authorization")))
-            .collect()
+        agent.server.requests().iter().map(|seen| (header(seen, "x-api-key"), header(seen, "authorization"))).collect()
     };
     let run = |args: &[&str], ttl: &str| {
-        let mut command = stage.command(&[&["-p", "--output-format", "json"], args].concat());
+        let mut command = agent.command(&[&["-p", "--output-format", "json"], args].concat());
         command.env_remove("ANTHROPIC_API_KEY").env("CLAUDE_CODE_API_KEY_HELPER_TTL_MS", ttl).output().unwrap()
     };
     // A project may name one where it is trusted.
-    stage.write(".claude/settings.local.json", helper);
+    agent.write(".claude/settings.local.json", helper);
     let out = run(&["hi"], "");
     assert!(String::from_utf8_lossy(&out.stderr).contains("ignoring 1 apiKeyHelper entry"));
     assert_eq!(keys(), [(String::new(), String::new())]);
     std::fs::rename(
-        stage.folder.path.join(".claude/settings.local.json"),
-        stage.folder.path.join(".claude/settings.json"),
+        agent.folder.path.join(".claude/settings.local.json"),
+        agent.folder.path.join(".claude/settings.json"),
     )
     .unwrap();
     // It is asked once, and again when the API refuses its key.
     run(&["refused"], "");
     let key = |n: u32| (format!("key-number-{n}"), format!("Bearer key-number-{n}"));
     assert_eq!(keys()[1..], [key(1), key(2)]);
-    let status = stage.command(&["auth", "status", "--text"]).env_remove("ANTHROPIC_API_KEY").output().unwrap();
+    let status = agent.command(&["auth", "status", "--text"]).env_remove("ANTHROPIC_API_KEY").output().unwrap();
     assert_eq!(String::from_utf8_lossy(&status.stdout), "key: apiKeyHelper\n");
-    let text = std::fs::read_to_string(stage.session_file()).unwrap();
+    let text = std::fs::read_to_string(agent.session_file()).unwrap();
     assert!(!text.contains("key-number"));
-    stage.write(".claude/settings.json", r#"{"apiKeyHelper": "echo key-number-9; exit 3"}"#);
+    agent.write(".claude/settings.json", r#"{"apiKeyHelper": "echo key-number-9; exit 3"}"#);
     let out = run(&["hi"], "");
-    let said = String::from_utf8_lossy(&out.stdout);
-    assert!(said.contains("apiKeyHelper failed with exit code 3") && !said.contains("key-number"), "{said}");
+    let stdout = String::from_utf8_lossy(&out.stdout);
+    assert!(stdout.contains("apiKeyHelper failed with exit code 3") && !stdout.contains("key-number"), "{stdout}");
 }
 
 #[test]
-fn a_token_that_is_not_used_is_said() {
-    let stage = ScriptedAgent::from_script_text(HELLO);
-    let mut command = stage.command(&["-p", "hi"]);
+fn an_unused_token_is_reported() {
+    let agent = ScriptedAgent::from_script_text(HELLO);
+    let mut command = agent.command(&["-p", "hi"]);
     let out = command.env_remove("ANTHROPIC_API_KEY").env("CLAUDE_CODE_OAUTH_TOKEN", "secret-1").output().unwrap();
     let stderr = String::from_utf8_lossy(&out.stderr);
     assert!(stderr.contains("CLAUDE_CODE_OAUTH_TOKEN is not used") && !stderr.contains("secret-1"), "{stderr}");
-    assert_eq!(stage.answerer.requests()[0].header("authorization"), None);
+    assert_eq!(agent.server.requests()[0].header("authorization"), None);
 }
 
 #[test]
-fn errors_of_the_api_are_told_apart() {
+fn errors_of_the_api_are_distinguished() {
     for (status, kind, message, error, says, reason) in [
         (404, "not_found_error", "model: nope", "model_not_found", "claude-opus-5-5", "api_error"),
         (
@@ -269,10 +264,10 @@ fn errors_of_the_api_are_told_apart() {
         (400, "invalid_request_error", "no such thing", "unknown", "no such thing", "api_error"),
         (403, "permission_error", "forbidden thing", "authentication_failed", "forbidden thing", "api_error"),
     ] {
-        let stage = ScriptedAgent::from_script_text(&format!(
+        let agent = ScriptedAgent::from_script_text(&format!(
             "- error: {{status: {status}, type: {kind}, message: {message:?}}}"
         ));
-        let lines = stage.lines(&["hi"]);
+        let lines = agent.lines(&["hi"]);
         let shown = lines.iter().find(|line| line["type"] == "assistant").unwrap();
         assert_eq!(shown["error"], error, "{message}");
         let text = shown["message"]["content"][0]["text"].as_str().unwrap();

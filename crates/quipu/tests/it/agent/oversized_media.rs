@@ -19,18 +19,18 @@ fn shows(text: &str, data: &str) -> Value {
 
 #[test]
 fn an_image_that_was_refused_as_too_large_is_not_sent_again() {
-    let stage = ScriptedAgent::from_script_text(REFUSES);
-    let mut talk = stage.spawn(&[]);
-    talk.send(shows("first", "AAAA"));
-    assert_eq!(talk.read_result()["is_error"], false);
-    talk.send(shows("second", "BBBB"));
-    assert_eq!(talk.read_result()["is_error"], true);
-    talk.send_prompt("third");
-    assert_eq!(talk.read_result()["is_error"], false);
-    let id = talk.heard[0]["session_id"].as_str().unwrap().to_owned();
-    talk.end();
-    let sent = || stage.answerer.requests().last().unwrap().body.clone();
+    let agent = ScriptedAgent::from_script_text(REFUSES);
+    let mut process = agent.spawn(&[]);
+    process.send(shows("first", "AAAA"));
+    assert_eq!(process.read_result()["is_error"], false);
+    process.send(shows("second", "BBBB"));
+    assert_eq!(process.read_result()["is_error"], true);
+    process.send_prompt("third");
+    assert_eq!(process.read_result()["is_error"], false);
+    let id = process.lines[0]["session_id"].as_str().unwrap().to_owned();
+    process.end();
+    let sent = || agent.server.requests().last().unwrap().body.clone();
     assert!(sent().contains("AAAA") && !sent().contains("BBBB") && sent().contains("refused it as too large"));
-    stage.lines(&["fourth", "--resume", &id]);
+    agent.lines(&["fourth", "--resume", &id]);
     assert!(sent().contains("AAAA") && !sent().contains("BBBB"), "{}", sent());
 }

@@ -1,5 +1,5 @@
-//! Playing a recording: the agent is started as it was, gets the input it got when
-//! it has said what it had said, and its questions are answered as they were.
+//! Replaying a recording: the agent gets the recorded flags and environment, each line of stdin after the
+//! output that preceded it, and the recorded responses to its control requests.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,16 +14,16 @@ use super::recording::{Io, Recording, Run, lines};
 use super::request_shape::{SUBAGENT, Sent};
 use super::work_folder::Folder;
 
-/// How long something may take that should happen at once.
+/// Limit on the time of one step.
 const STEP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Runs whose stdin ends as soon as all is said, in the middle of the turn.
+/// Runs whose stdin ends after the last line, in the middle of the turn.
 const EARLY_END: [&str; 1] = ["54_stdin_eof_midturn"];
 
-/// Runs that a signal breaks off once the first answer is whole.
+/// Runs that a signal ends after the first complete answer.
 const SIGNALLED: [&str; 1] = ["55_sigint_midturn"];
 
-/// Runs that read a line of stdin only once they had said the answer that follows it.
+/// Runs that read a line of stdin only after they had printed the answer that follows it.
 const READ_LATE: [&str; 1] = ["28_replay_queue"];
 
 /// Runs in a folder that was not trusted.
@@ -35,9 +35,9 @@ const REPOSITORY: [&str; 1] = ["71_worktree"];
 /// The folder for temporary files in the recordings.
 const THEIR_TEMPORARY: &str = "/tmp/dev";
 
-/// What came of a recording.
+/// What the agent did when a recording was replayed.
 pub(super) struct Played {
-    pub(super) said: Vec<Value>,
+    pub(super) stdout: Vec<Value>,
     pub(super) transcripts: Vec<Vec<Value>>,
     pub(super) subagents: Vec<Vec<Value>>,
     pub(super) exits: Vec<Option<i32>>,
@@ -57,13 +57,13 @@ pub(super) fn play(recording: &Recording) -> Played {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let temporary = folder.temporary().display().to_string();
     let here = |text: &str| text.replace(recording.cwd(), &cwd).replace(THEIR_TEMPORARY, &temporary);
-    let answerer = recording.calls().map(|calls| {
+    let server = recording.calls().map(|calls| {
         let script = Script::parse(&here(&calls)).unwrap();
         runtime.block_on(MockServer::start(script)).unwrap()
     });
-    let url = answerer.as_ref().map_or_else(|| "http://127.0.0.1:9".to_owned(), MockServer::url);
+    let url = server.as_ref().map_or_else(|| "http://127.0.0.1:9".to_owned(), MockServer::url);
     let mut played = Played {
-        said: Vec::new(),
+        stdout: Vec::new(),
         transcripts: Vec::new(),
         subagents: Vec::new(),
         exits: Vec::new(),
@@ -71,57 +71,57 @@ pub(super) fn play(recording: &Recording) -> Played {
         stderr: String::new(),
         cwd: cwd.clone(),
     };
-    // Ids of theirs, and of ours in their place.
+    // Recorded ids, and ours in their place.
     let mut ids: BTreeMap<String, String> = BTreeMap::new();
     for run in &recording.runs {
         let known = ids.clone();
         let swap = |text: &str| known.iter().fold(here(text), |text, (theirs, ours)| text.replace(theirs, ours));
         let mut agent = Agent::start(run, &folder, &url, &swap);
         agent.drive(recording, run, &folder, &swap, &mut ids);
-        let (said, stderr, exit) = agent.finish();
-        map_ids(run, &said, &mut ids);
-        played.said.extend(said);
+        let (stdout, stderr, exit) = agent.finish();
+        map_ids(run, &stdout, &mut ids);
+        played.stdout.extend(stdout);
         played.stderr.push_str(&stderr);
         played.exits.push(exit);
     }
-    played.requests = answerer.iter().flat_map(MockServer::requests).map(sent).collect();
+    played.requests = server.iter().flat_map(MockServer::requests).map(sent).collect();
     played.transcripts = folder.transcripts().iter().map(lines).collect();
     played.subagents = folder.subagents().iter().map(lines).collect();
     played
 }
 
-fn sent(seen: ReceivedRequest) -> Sent {
+fn sent(received: ReceivedRequest) -> Sent {
     let number = |rule: &str| rule.strip_prefix("recorded call ")?.parse().ok();
     Sent {
-        betas: seen.header("anthropic-beta").unwrap_or_default().to_owned(),
-        call: seen.matched_rule.as_deref().and_then(number),
-        by_subagent: seen.header(SUBAGENT).is_some(),
-        body: serde_json::from_str(&seen.body).unwrap(),
+        betas: received.header("anthropic-beta").unwrap_or_default().to_owned(),
+        call: received.matched_rule.as_deref().and_then(number),
+        by_subagent: received.header(SUBAGENT).is_some(),
+        body: serde_json::from_str(&received.body).unwrap(),
     }
 }
 
 /// Maps a session of ours to the recorded one.
-fn map_ids(run: &Run, said: &[Value], ids: &mut BTreeMap<String, String>) {
+fn map_ids(run: &Run, stdout: &[Value], ids: &mut BTreeMap<String, String>) {
     let session = |line: &Value| line["session_id"].as_str().map(str::to_owned);
     let theirs = run.io.iter().filter(|io| !io.is_in).find_map(|io| session(&io.msg));
-    if let (Some(theirs), Some(ours)) = (theirs, said.iter().find_map(session)) {
+    if let (Some(theirs), Some(ours)) = (theirs, stdout.iter().find_map(session)) {
         ids.insert(theirs, ours);
     }
 }
 
-/// The agent as it runs.
+/// The running agent.
 struct Agent {
     child: Child,
     stdin: Option<ChildStdin>,
-    heard: Arc<(Mutex<Received>, Condvar)>,
+    received: Arc<(Mutex<Received>, Condvar)>,
     readers: Vec<std::thread::JoinHandle<()>>,
 }
 
 #[derive(Default)]
 struct Received {
-    said: Vec<Value>,
+    stdout: Vec<Value>,
     stderr: String,
-    over: bool,
+    is_over: bool,
 }
 
 impl Agent {
@@ -143,32 +143,32 @@ impl Agent {
             command.env("CLAUDE_CONFIG_DIR", folder.restored(theirs));
         }
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let heard: Arc<(Mutex<Received>, Condvar)> = Arc::default();
+        let received: Arc<(Mutex<Received>, Condvar)> = Arc::default();
         let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
-        let lines = {
-            let heard = Arc::clone(&heard);
+        let stdout_reader = {
+            let received = Arc::clone(&received);
             std::thread::spawn(move || {
                 for line in BufReader::new(out).lines().map_while(Result::ok) {
                     let line: Value = serde_json::from_str(&line).unwrap_or(Value::String(line));
                     // An array is all lines at once.
                     let lines = line.as_array().cloned().unwrap_or_else(|| vec![line]);
-                    lock(&heard.0).said.extend(lines);
-                    heard.1.notify_all();
+                    lock(&received.0).stdout.extend(lines);
+                    received.1.notify_all();
                 }
-                lock(&heard.0).over = true;
-                heard.1.notify_all();
+                lock(&received.0).is_over = true;
+                received.1.notify_all();
             })
         };
-        let complaints = {
-            let heard = Arc::clone(&heard);
+        let stderr_reader = {
+            let received = Arc::clone(&received);
             std::thread::spawn(move || {
                 let mut text = String::new();
                 let _ = BufReader::new(err).read_to_string(&mut text);
-                lock(&heard.0).stderr = text;
+                lock(&received.0).stderr = text;
             })
         };
         let stdin = child.stdin.take();
-        Self { child, stdin, heard, readers: vec![lines, complaints] }
+        Self { child, stdin, received, readers: vec![stdout_reader, stderr_reader] }
     }
 
     fn drive(
@@ -179,7 +179,7 @@ impl Agent {
         swap: &dyn Fn(&str) -> String,
         ids: &mut BTreeMap<String, String>,
     ) {
-        let mut answers = Answers::new(run, swap);
+        let mut responses = RecordedResponses::new(run, swap);
         for (index, io) in run.io.iter().enumerate().filter(|(_, io)| io.is_in) {
             if io.msg["type"] == "control_response" {
                 continue;
@@ -190,7 +190,7 @@ impl Agent {
                 before += answer.map_or(0, |at| at + 1);
             }
             let needed = milestones(run.io[..before].iter().filter(|io| !io.is_in).map(|io| &io.msg));
-            self.wait(&mut answers, &format!("line {index}"), |said| reached(&needed, &milestones(said.iter())));
+            self.wait(&mut responses, &format!("line {index}"), |stdout| reached(&needed, &milestones(stdout.iter())));
             if before > index {
                 wait_recorded(folder);
             }
@@ -198,12 +198,12 @@ impl Agent {
                 // The recorded host interrupted a tool that was running.
                 wait_for_entry(folder, |line| line["type"] == "tools-used");
             }
-            map_prompt_ids(run, &lock(&self.heard.0).said, ids);
+            map_prompt_ids(run, &lock(&self.received.0).stdout, ids);
             let text = ids.iter().fold(swap(&io.text()), |text, (theirs, ours)| text.replace(theirs, ours));
             self.send(&text);
         }
         if SIGNALLED.contains(&recording.name.as_str()) {
-            self.wait(&mut answers, "an answer", |said| said.iter().any(|line| line["type"] == "assistant"));
+            self.wait(&mut responses, "an answer", |stdout| stdout.iter().any(|line| line["type"] == "assistant"));
             wait_recorded(folder);
             let pid = self.child.id().to_string();
             assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
@@ -211,29 +211,29 @@ impl Agent {
         let streams = run.io.iter().any(|io| io.is_in);
         if streams && !EARLY_END.contains(&recording.name.as_str()) {
             let needed = milestones(run.io.iter().filter(|io| !io.is_in).map(|io| &io.msg));
-            self.wait(&mut answers, "the end", |said| reached(&needed, &milestones(said.iter())));
+            self.wait(&mut responses, "the end", |stdout| reached(&needed, &milestones(stdout.iter())));
         }
         self.stdin = None;
     }
 
-    /// Answers questions until something holds.
-    fn wait(&mut self, answers: &mut Answers<'_>, what: &str, holds: impl Fn(&[Value]) -> bool) {
+    /// RecordedResponses control requests until a condition holds.
+    fn wait(&mut self, responses: &mut RecordedResponses<'_>, what: &str, holds: impl Fn(&[Value]) -> bool) {
         let until = Instant::now() + STEP_TIMEOUT;
         loop {
             let (replies, ready) = {
-                let mut heard = lock(&self.heard.0);
-                let replies = answers.to(&heard.said);
-                let ready = holds(&heard.said) || heard.over;
+                let mut received = lock(&self.received.0);
+                let replies = responses.to(&received.stdout);
+                let ready = holds(&received.stdout) || received.is_over;
                 if replies.is_empty() && !ready {
                     let left = until.saturating_duration_since(Instant::now());
-                    assert!(!left.is_zero(), "waiting for {what}; said so far: {:#?}", kinds(&heard.said));
-                    heard = self.heard.1.wait_timeout(heard, left).unwrap().0;
-                    drop(heard);
+                    assert!(!left.is_zero(), "waiting for {what}; stdout so far: {:#?}", kinds(&received.stdout));
+                    received = self.received.1.wait_timeout(received, left).unwrap().0;
+                    drop(received);
                     continue;
                 }
                 (replies, ready)
             };
-            replies.iter().for_each(|reply| self.send(&answers.swap(reply)));
+            replies.iter().for_each(|reply| self.send(&responses.swap(reply)));
             if ready {
                 return;
             }
@@ -242,7 +242,7 @@ impl Agent {
 
     fn send(&mut self, text: &str) {
         if let Some(stdin) = &mut self.stdin {
-            // An agent that has had enough reads no more.
+            // The agent may have ended already.
             let _ = writeln!(stdin, "{text}").and_then(|()| stdin.flush());
         }
     }
@@ -255,13 +255,13 @@ impl Agent {
             }
             if Instant::now() > until {
                 let _ = self.child.kill();
-                panic!("the agent does not end; said so far: {:#?}", kinds(&lock(&self.heard.0).said));
+                panic!("the agent does not end; stdout so far: {:#?}", kinds(&lock(&self.received.0).stdout));
             }
             std::thread::sleep(Duration::from_millis(5));
         };
         self.readers.drain(..).for_each(|reader| reader.join().unwrap());
-        let heard = std::mem::take(&mut *lock(&self.heard.0));
-        (heard.said, heard.stderr, exit)
+        let received = std::mem::take(&mut *lock(&self.received.0));
+        (received.stdout, received.stderr, exit)
     }
 }
 
@@ -285,14 +285,14 @@ fn calls_tool<'a>(messages: impl DoubleEndedIterator<Item = &'a Value>) -> bool 
     blocks.is_some_and(|blocks| blocks.iter().any(|block| block["type"] == "tool_use"))
 }
 
-fn kinds(said: &[Value]) -> Vec<String> {
-    said.iter().map(|line| format!("{} {} {}", line["type"], line["subtype"], line["request"]["subtype"])).collect()
+fn kinds(stdout: &[Value]) -> Vec<String> {
+    stdout.iter().map(|line| format!("{} {} {}", line["type"], line["subtype"], line["request"]["subtype"])).collect()
 }
 
 /// Counts of the lines that a step may wait for.
-fn milestones<'a>(said: impl Iterator<Item = &'a Value>) -> BTreeMap<String, usize> {
+fn milestones<'a>(stdout: impl Iterator<Item = &'a Value>) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
-    for line in said {
+    for line in stdout {
         let kind = match line["type"].as_str() {
             Some(kind @ ("result" | "control_response" | "assistant" | "prompt_suggestion")) => kind.to_owned(),
             Some("control_request") => match line["request"]["subtype"].as_str() {
@@ -300,7 +300,7 @@ fn milestones<'a>(said: impl Iterator<Item = &'a Value>) -> BTreeMap<String, usi
                 _ => continue,
             },
             Some("stream_event") if line["event"]["delta"]["type"] == "text_delta" => "text".to_owned(),
-            // A block is said before the answer is whole.
+            // A block is printed before the answer is complete.
             Some("stream_event") if line["event"]["type"] == "message_stop" => "whole".to_owned(),
             Some("user") if line["isReplay"] == true => "replay".to_owned(),
             _ => continue,
@@ -315,51 +315,51 @@ fn reached(needed: &BTreeMap<String, usize>, found: &BTreeMap<String, usize>) ->
 }
 
 /// Echoed prompts map our ids to the recorded ones.
-fn map_prompt_ids(run: &Run, said: &[Value], ids: &mut BTreeMap<String, String>) {
+fn map_prompt_ids(run: &Run, stdout: &[Value], ids: &mut BTreeMap<String, String>) {
     let replays = |line: &&Value| line["type"] == "user" && line["isReplay"] == true;
     let theirs = run.io.iter().filter(|io| !io.is_in).map(|io| &io.msg).filter(replays);
-    for (theirs, ours) in theirs.zip(said.iter().filter(replays)) {
+    for (theirs, ours) in theirs.zip(stdout.iter().filter(replays)) {
         if let (Some(theirs), Some(ours)) = (theirs["uuid"].as_str(), ours["uuid"].as_str()) {
             ids.insert(theirs.to_owned(), ours.to_owned());
         }
     }
 }
 
-/// The recorded answers to the agent's questions, by what was asked.
-struct Answers<'a> {
+/// The recorded responses to control requests of the agent.
+struct RecordedResponses<'a> {
     open: Vec<(String, &'a Value)>,
     answered: usize,
     swap: &'a dyn Fn(&str) -> String,
 }
 
-impl<'a> Answers<'a> {
+impl<'a> RecordedResponses<'a> {
     fn new(run: &'a Run, swap: &'a dyn Fn(&str) -> String) -> Self {
-        let asked: BTreeMap<&str, String> =
-            questions(run.io.iter().filter(|io| !io.is_in).map(|io: &Io| &io.msg)).collect();
-        let answers = run.io.iter().filter(|io| io.is_in && io.msg["type"] == "control_response");
-        let open = answers.filter_map(|io| {
+        let keys: BTreeMap<&str, String> =
+            control_requests(run.io.iter().filter(|io| !io.is_in).map(|io: &Io| &io.msg)).collect();
+        let responses = run.io.iter().filter(|io| io.is_in && io.msg["type"] == "control_response");
+        let open = responses.filter_map(|io| {
             let id = io.msg["response"]["request_id"].as_str()?;
-            Some((asked.get(id)?.clone(), &io.msg))
+            Some((keys.get(id)?.clone(), &io.msg))
         });
         Self { open: open.collect(), answered: 0, swap }
     }
 
-    /// An answer as if it had been given here.
+    /// A response with our ids and folder.
     fn swap(&self, answer: &str) -> String {
         (self.swap)(answer)
     }
 
-    /// The answers to questions not answered yet.
-    fn to(&mut self, said: &[Value]) -> Vec<String> {
-        let asked: Vec<(&str, String, &Value)> = said
+    /// The responses to control requests that have none yet.
+    fn to(&mut self, stdout: &[Value]) -> Vec<String> {
+        let requests: Vec<(&str, String, &Value)> = stdout
             .iter()
             .filter(|line| line["type"] == "control_request")
-            .map(|line| (line["request_id"].as_str().unwrap(), question(line), line))
+            .map(|line| (line["request_id"].as_str().unwrap(), request_key(line), line))
             .collect();
         let mut replies = Vec::new();
-        for (id, question, line) in &asked[self.answered.min(asked.len())..] {
+        for (id, key, line) in &requests[self.answered.min(requests.len())..] {
             self.answered += 1;
-            let Some(at) = self.open.iter().position(|(open, _)| open == question) else { continue };
+            let Some(at) = self.open.iter().position(|(open, _)| open == key) else { continue };
             let mut answer = self.open.remove(at).1.clone();
             answer["response"]["request_id"] = Value::from(*id);
             if let Some(reply) = answer["response"]["response"].get_mut("mcp_response")
@@ -373,14 +373,14 @@ impl<'a> Answers<'a> {
     }
 }
 
-fn questions<'a>(lines: impl Iterator<Item = &'a Value>) -> impl Iterator<Item = (&'a str, String)> {
+fn control_requests<'a>(lines: impl Iterator<Item = &'a Value>) -> impl Iterator<Item = (&'a str, String)> {
     lines
         .filter(|line| line["type"] == "control_request")
-        .map(|line| (line["request_id"].as_str().unwrap(), question(line)))
+        .map(|line| (line["request_id"].as_str().unwrap(), request_key(line)))
 }
 
-/// What a question is about.
-fn question(line: &Value) -> String {
+/// Key of a control request, the same in the recording and in the replay.
+fn request_key(line: &Value) -> String {
     let request = &line["request"];
     let about = [
         &request["subtype"],
@@ -390,13 +390,13 @@ fn question(line: &Value) -> String {
         &request["message"]["method"],
         &request["message"]["params"]["name"],
     ];
-    // Events without a call carry an id made up on the spot.
+    // Events without a tool call have a generated id.
     let hook = request["subtype"] == "hook_callback";
     let about = about.iter().enumerate().filter(|(i, _)| !(hook && *i == 2));
     about.map(|(_, value)| value.as_str().unwrap_or_default()).collect::<Vec<_>>().join("/")
 }
 
-/// The lock, even when a thread died holding it.
-fn lock(heard: &Mutex<Received>) -> std::sync::MutexGuard<'_, Received> {
-    heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+/// Locks, also after a panic of another thread.
+fn lock(received: &Mutex<Received>) -> std::sync::MutexGuard<'_, Received> {
+    received.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

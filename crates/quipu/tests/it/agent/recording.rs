@@ -98,8 +98,8 @@ impl Recording {
         &self.runs[0].cwd
     }
 
-    /// All that was said.
-    pub(super) fn said(&self) -> Vec<Value> {
+    /// All lines on stdout.
+    pub(super) fn stdout(&self) -> Vec<Value> {
         let lines = self.runs.iter().flat_map(|run| &run.io).filter(|io| !io.is_in).map(|io| io.msg.clone());
         // An array is all lines at once.
         lines.flat_map(|line| line.as_array().cloned().unwrap_or_else(|| vec![line])).collect()
@@ -109,7 +109,7 @@ impl Recording {
     /// another folder, it is the one that was said.
     pub(super) fn calls(&self) -> Option<String> {
         let inputs: BTreeMap<String, Value> = self
-            .said()
+            .stdout()
             .iter()
             .flat_map(|line| line["message"]["content"].as_array().cloned().unwrap_or_default())
             .filter(|block| block["type"] == "tool_use")
@@ -141,7 +141,7 @@ fn replace_split_inputs(events: &mut Vec<Value>, inputs: &BTreeMap<String, Value
         let pieces = events.iter().filter(|event| is_piece(event));
         let joined: String = pieces.map(|event| event["delta"]["partial_json"].as_str().unwrap_or_default()).collect();
         let same = serde_json::from_str::<Value>(&joined).is_ok_and(|found| found == input);
-        // A folder that stands across two pieces cannot be put in another place.
+        // A folder name that is split between two deltas cannot be replaced.
         if same && !joined.contains("/home/dev/") {
             continue;
         }

@@ -60,23 +60,23 @@ fn sent<'a>(seen: impl Iterator<Item = &'a ReceivedRequest>) -> Vec<Vec<String>>
 }
 
 #[test]
-fn a_session_says_what_was_sent_in_every_call() {
-    let stage = ScriptedAgent::from_script_text(SCRIPT);
-    stage.write("CLAUDE.md", "Be kind.");
-    stage.write("notes.txt", "some notes");
+fn a_session_records_the_messages_of_every_call() {
+    let agent = ScriptedAgent::from_script_text(SCRIPT);
+    agent.write("CLAUDE.md", "Be kind.");
+    agent.write("notes.txt", "some notes");
     let id = "11111111-2222-4333-8444-aaaaaaaaaaaa";
-    let mut talk = stage.spawn(&["--session-id", id]);
+    let mut process = agent.spawn(&["--session-id", id]);
     let turns = ["one", "both", "refused", "both again", "delegate", "six", "both", "/compact", "nine", "both", "last"];
     for text in turns {
-        talk.send_prompt(text);
-        talk.read_result();
+        process.send_prompt(text);
+        process.read_result();
     }
-    talk.end();
-    let main = stage.session_file();
+    process.end();
+    let main = agent.session_file();
     for text in ["once more", "and both"] {
-        stage.lines(&[text, "--resume", id]);
+        agent.lines(&[text, "--resume", id]);
     }
-    let seen = stage.answerer.requests();
+    let seen = agent.server.requests();
     let is_sub = |seen: &&ReceivedRequest| seen.header("x-claude-code-agent-id").is_some();
     let calls = logged(&main);
     assert_eq!(calls, sent(seen.iter().filter(|seen| !is_sub(seen))));

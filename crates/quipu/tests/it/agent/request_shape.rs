@@ -36,7 +36,7 @@ const THEIR_BETAS: [&str; 8] = [
     "per-turn-control-2026-07-01",
     "mid-conversation-tool-changes-2026-07-01",
     "advanced-tool-use-2025-11-20",
-    // Thinking counted by the API while it goes on; we estimate.
+    // The API counts thinking tokens while streaming; we estimate them.
     "thinking-token-count-2026-05-13",
     "fallback-credit-2026-06-01",
     // Tool calls judged by the API in the modes `plan` and `auto`.
@@ -86,8 +86,8 @@ pub(super) fn compare(recording: &Recording, played: &Played) -> Vec<(String, Ve
     pairs
 }
 
-/// The lines of a difference that no earlier request had: a message that differs stands
-/// in all requests after it.
+/// The lines of a difference that no earlier request had: a message that differs is
+/// in all later requests.
 pub(super) fn without_history(difference: &str, told: &mut BTreeSet<String>) -> String {
     let is_new = |line: &&str| {
         let says = line.trim_end_matches('*');
@@ -158,8 +158,8 @@ fn joined(words: BTreeSet<&str>) -> String {
 }
 
 /// The messages: their roles, blocks and tool ids; `*` follows the block up to which the
-/// conversation is cached. What the program tells the model of itself, in messages of the
-/// role `system` or in `<system-reminder>` tags, is left out, because that is each
+/// conversation is cached. Context that the program adds, in messages of the
+/// role `system` or in `<system-reminder>` tags, is left out, because its wording is each
 /// program's own.
 fn messages(body: &Value) -> Vec<String> {
     let mut shapes: Vec<(String, Vec<String>)> = Vec::new();
@@ -190,8 +190,8 @@ fn messages(body: &Value) -> Vec<String> {
     if let Some((message, block)) = cached {
         shapes[message].1[block].push('*');
     }
-    let told = shapes.into_iter().filter(|(_, kinds)| !kinds.is_empty());
-    told.map(|(role, kinds)| format!("{role}: {}", kinds.join(", "))).collect()
+    let not_empty = shapes.into_iter().filter(|(_, kinds)| !kinds.is_empty());
+    not_empty.map(|(role, kinds)| format!("{role}: {}", kinds.join(", "))).collect()
 }
 
 /// The kind of a block, with the tool call it belongs to.

@@ -66,8 +66,8 @@ fn give(path: &Path, user: u32) {
 }
 
 /// How a call went: its result in the session file, in a word.
-fn outcome(stage: &ScriptedAgent) -> &'static str {
-    let text = fs::read_to_string(stage.session_file()).unwrap();
+fn outcome(agent: &ScriptedAgent) -> &'static str {
+    let text = fs::read_to_string(agent.session_file()).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let result = lines.iter().find(|line| line["toolUseResult"] != Value::Null).unwrap();
     let failed = result["message"]["content"][0]["is_error"] == true;
@@ -79,23 +79,23 @@ fn outcome(stage: &ScriptedAgent) -> &'static str {
     }
 }
 
-fn tried(system: &System, prompt: &str, flags: &[&str]) -> &'static str {
-    let stage = ScriptedAgent::new("sandbox.yaml");
-    stage.write(".env", "SECRET\n");
+fn run_prompt(system: &System, prompt: &str, flags: &[&str]) -> &'static str {
+    let agent = ScriptedAgent::new("sandbox.yaml");
+    agent.write(".env", "SECRET\n");
     if system.wrapper == ORDINARY {
-        give(&stage.folder.path, NOBODY);
-        fs::set_permissions(stage.folder.path.parent().unwrap(), fs::Permissions::from_mode(0o755)).unwrap();
+        give(&agent.folder.path, NOBODY);
+        fs::set_permissions(agent.folder.path.parent().unwrap(), fs::Permissions::from_mode(0o755)).unwrap();
     }
     let args = [&["-p", prompt], flags].concat();
-    let mut command = wrapped(&stage.command(&args), system.wrapper);
+    let mut command = wrapped(&agent.command(&args), system.wrapper);
     let out = command.env("QUIPU_SANDBOX", system.switch).stdin(std::process::Stdio::null()).output().unwrap();
     assert!(out.status.success(), "{}: {}", system.name, String::from_utf8_lossy(&out.stderr));
-    outcome(&stage)
+    outcome(&agent)
 }
 
 #[test]
-#[allow(clippy::print_stderr, reason = "whoever runs the tests must hear of it")]
-fn what_runs_and_what_asks_is_as_the_docs_say() {
+#[allow(clippy::print_stderr, reason = "skipped tests are reported")]
+fn commands_run_or_ask_as_documented() {
     let is_root = fs::metadata("/proc/self").unwrap().uid() == 0;
     let has = |wrapper: &[&str]| {
         let probe = [wrapper, &["unshare", "-Ur", "true"]].concat();
@@ -110,7 +110,7 @@ fn what_runs_and_what_asks_is_as_the_docs_say() {
     table.push_str(&format!("\n|---|{}\n", "---|".repeat(SYSTEMS.len())));
     for (name, prompt, flags) in CASES {
         table.push_str(&format!("| {name} |"));
-        SYSTEMS.iter().for_each(|system| table.push_str(&format!(" {} |", tried(system, prompt, flags))));
+        SYSTEMS.iter().for_each(|system| table.push_str(&format!(" {} |", run_prompt(system, prompt, flags))));
         table.push('\n');
     }
     let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/permissions.md");
@@ -119,10 +119,10 @@ fn what_runs_and_what_asks_is_as_the_docs_say() {
 
 #[test]
 fn an_agent_that_requires_a_sandbox_does_not_start_without_one() {
-    let stage = ScriptedAgent::new("hello.yaml");
+    let agent = ScriptedAgent::new("hello.yaml");
     let run = |switch: &str, flags: &[&str]| {
         let args = [&["-p", "hello"], flags].concat();
-        let out = stage.command(&args).env("QUIPU_SANDBOX", switch).output().unwrap();
+        let out = agent.command(&args).env("QUIPU_SANDBOX", switch).output().unwrap();
         (out.status.code(), String::from_utf8_lossy(&out.stderr).into_owned())
     };
     let required = ["--settings", r#"{"sandbox":{"enabled":true,"failIfUnavailable":true}}"#];
@@ -138,9 +138,9 @@ fn an_agent_that_requires_a_sandbox_does_not_start_without_one() {
 
 #[test]
 fn domains_in_the_settings_are_answered_with_a_warning() {
-    let stage = ScriptedAgent::new("hello.yaml");
+    let agent = ScriptedAgent::new("hello.yaml");
     let settings = json!({"sandbox": {"enabled": true, "network": {"allowedDomains": ["a.example"]}}}).to_string();
-    let out = stage.run(&["-p", "hello", "--settings", &settings]);
+    let out = agent.run(&["-p", "hello", "--settings", &settings]);
     let text = String::from_utf8_lossy(&out.stderr);
     assert!(out.status.success() && text.contains("cannot filter by domain"), "{text}");
 }

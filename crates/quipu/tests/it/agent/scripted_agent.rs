@@ -1,4 +1,4 @@
-//! An agent on a script of our own, in a folder of its own.
+//! An agent with a scripted model, in its own folder.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -12,25 +12,26 @@ use tokio::runtime::Runtime;
 
 use super::work_folder::Folder;
 
-/// An agent's folder, and a model that plays a script.
+/// A folder for an agent, and a mock server with a script.
 pub(super) struct ScriptedAgent {
     pub(super) folder: Folder,
-    pub(super) answerer: MockServer,
+    pub(super) server: MockServer,
     pub(super) runtime: Runtime,
 }
 
-/// An agent that is spoken to.
+/// A running agent with stdin and stdout.
 pub(super) struct AgentProcess {
     pub(super) child: Child,
     pub(super) stdin: Option<ChildStdin>,
     pub(super) stdout: BufReader<ChildStdout>,
-    pub(super) heard: Vec<Value>,
+    /// The lines read so far.
+    pub(super) lines: Vec<Value>,
 }
 
 pub(super) const STREAM: [&str; 4] = ["--output-format", "stream-json", "--input-format", "stream-json"];
 
 impl ScriptedAgent {
-    /// With a script of `fixtures/agent`.
+    /// With a script in `fixtures/agent`.
     pub(super) fn new(script: &str) -> Self {
         Self::start(Script::read(&quipu_testkit::fixture("agent").join(script)).unwrap())
     }
@@ -42,8 +43,8 @@ impl ScriptedAgent {
 
     fn start(script: Script) -> Self {
         let runtime = Runtime::new().unwrap();
-        let answerer = runtime.block_on(MockServer::start(script)).unwrap();
-        Self { folder: Folder::new("own"), answerer, runtime }
+        let server = runtime.block_on(MockServer::start(script)).unwrap();
+        Self { folder: Folder::new("own"), server, runtime }
     }
 
     pub(super) fn command(&self, args: &[&str]) -> Command {
@@ -54,7 +55,7 @@ impl ScriptedAgent {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", &self.folder.path)
-            .env("ANTHROPIC_BASE_URL", self.answerer.url())
+            .env("ANTHROPIC_BASE_URL", self.server.url())
             .env("ANTHROPIC_API_KEY", "any")
             .env("CLAUDE_CODE_MAX_RETRIES", "2")
             .stdin(Stdio::null());
@@ -65,7 +66,7 @@ impl ScriptedAgent {
         self.command(args).output().unwrap()
     }
 
-    /// What a run says, line by line.
+    /// The lines that a run prints.
     pub(super) fn lines(&self, args: &[&str]) -> Vec<Value> {
         let args = [&["-p", "--output-format", "stream-json", "--verbose"], args].concat();
         let out = self.run(&args);
@@ -82,7 +83,7 @@ impl ScriptedAgent {
         let mut command = self.command(args);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
-        AgentProcess { stdin: child.stdin.take(), child, stdout, heard: Vec::new() }
+        AgentProcess { stdin: child.stdin.take(), child, stdout, lines: Vec::new() }
     }
 
     pub(super) fn session_file(&self) -> PathBuf {
@@ -109,25 +110,25 @@ impl AgentProcess {
         self.send(json!({"type": "control_request", "request_id": id, "request": request}));
     }
 
-    /// Answers the agent's last question.
+    /// Sends the response to the agent's last control request.
     pub(super) fn send_response(&mut self, response: Value) {
-        let asked = self.heard.iter().rev().find(|line| line["type"] == "control_request").unwrap();
-        let id = asked["request_id"].clone();
+        let request = self.lines.iter().rev().find(|line| line["type"] == "control_request").unwrap();
+        let id = request["request_id"].clone();
         self.send(json!({"type": "control_response", "response": {"subtype": "success", "request_id": id, "response": response}}));
     }
 
-    /// Listens until a line of this kind; what stood before it is kept.
+    /// Reads lines until one matches, and returns it.
     pub(super) fn read_until(&mut self, holds: impl Fn(&Value) -> bool) -> Value {
         let mut line = String::new();
         while self.stdout.read_line(&mut line).unwrap() > 0 {
             let value: Value = serde_json::from_str(&line).unwrap();
-            self.heard.push(value.clone());
+            self.lines.push(value.clone());
             if holds(&value) {
                 return value;
             }
             line.clear();
         }
-        panic!("the agent ended: {:#?}", self.heard);
+        panic!("the agent ended: {:#?}", self.lines);
     }
 
     pub(super) fn read_result(&mut self) -> Value {
@@ -138,10 +139,10 @@ impl AgentProcess {
         self.stdin = None;
         let mut rest = String::new();
         while self.stdout.read_line(&mut rest).unwrap() > 0 {
-            self.heard.push(serde_json::from_str(&rest).unwrap());
+            self.lines.push(serde_json::from_str(&rest).unwrap());
             rest.clear();
         }
-        (self.child.wait().unwrap().code().unwrap(), self.heard)
+        (self.child.wait().unwrap().code().unwrap(), self.lines)
     }
 }
 
@@ -155,9 +156,9 @@ pub(super) fn kinds(lines: &[Value]) -> Vec<String> {
 
 /// No request ever sent holds a call whose result is not in the next message, nor a
 /// result without its call. Returns how many calls the last one holds.
-pub(super) fn every_call_is_answered(stage: &ScriptedAgent) -> usize {
+pub(super) fn every_call_is_answered(agent: &ScriptedAgent) -> usize {
     let mut count = 0;
-    for seen in stage.answerer.requests() {
+    for seen in agent.server.requests() {
         let Some(request) = seen.request else { continue };
         let mut open: Vec<ToolUseId> = Vec::new();
         count = 0;

@@ -20,7 +20,7 @@ pub(super) struct AgentUnderTest {
 
 enum AgentKind {
     Fake { playing: Vec<JoinHandle<std::io::Result<PlayReport>>> },
-    Program { program: PathBuf, folder: tempfile::TempDir, answerer: MockServer },
+    Program { program: PathBuf, folder: tempfile::TempDir, server: MockServer },
 }
 
 impl AgentUnderTest {
@@ -32,9 +32,8 @@ impl AgentUnderTest {
     /// A program, on a script.
     pub(super) async fn program(story: &str, program: impl AsRef<OsStr>) -> Self {
         let script = Script::read(&quipu_testkit::fixture("agent/sdk.yaml")).unwrap();
-        let answerer = MockServer::start(script).await.unwrap();
-        let who =
-            AgentKind::Program { program: program.as_ref().into(), folder: tempfile::tempdir().unwrap(), answerer };
+        let server = MockServer::start(script).await.unwrap();
+        let who = AgentKind::Program { program: program.as_ref().into(), folder: tempfile::tempdir().unwrap(), server };
         Self { story: story.to_owned(), who, conversations: 0 }
     }
 
@@ -67,13 +66,13 @@ impl AgentUnderTest {
                 playing.push(tokio::spawn(fake_agent::play(fake_agent::parse_steps(&text), far)));
                 (Box::new(near), options)
             }
-            AgentKind::Program { program, folder, answerer } => {
+            AgentKind::Program { program, folder, server } => {
                 let options = options
                     .cli(&*program)
                     .cwd(folder.path())
                     .env("HOME", folder.path())
                     .env("CLAUDE_CONFIG_DIR", folder.path().join(".claude"))
-                    .env("ANTHROPIC_BASE_URL", answerer.url())
+                    .env("ANTHROPIC_BASE_URL", server.url())
                     .env("ANTHROPIC_API_KEY", "any")
                     .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
                 let command = options.command().unwrap();
@@ -93,7 +92,7 @@ impl AgentUnderTest {
         quipu_testkit::fixture("sdk").join(format!("{}.{}.jsonl", self.story, self.conversations))
     }
 
-    /// Looks at what the fake agents were told.
+    /// Checks the input of the fake agents.
     pub(super) async fn finish(self) {
         if let AgentKind::Fake { playing } = self.who {
             for (n, played) in playing.into_iter().enumerate() {
@@ -107,7 +106,7 @@ impl AgentUnderTest {
 
 /// Steps that a story's recording must have to be one.
 #[test]
-fn recordings_begin_with_a_greeting() {
+fn recordings_begin_with_initialize() {
     let folder = quipu_testkit::fixture("sdk");
     let files = quipu_testkit::files_under(&folder, |path| path.extension().is_some_and(|ext| ext == "jsonl"));
     assert!(files.len() >= 12, "{files:?}");

@@ -1,5 +1,5 @@
 //! The SDK's examples, as a user runs them: offline, against `quipu-agent`.
-#![allow(clippy::print_stderr, reason = "a test that is left out says so")]
+#![allow(clippy::print_stderr, reason = "skipped tests are reported")]
 
 use std::path::Path;
 use std::process::Command;
@@ -31,7 +31,7 @@ fn query_prints_every_message() {
 }
 
 #[test]
-fn chat_talks_for_several_turns() {
+fn chat_runs_several_turns() {
     check(
         "chat",
         &["The agent is version 2.1.", "> How is the weather?\n  I cannot see it from here.", "That cost 0."],
@@ -47,7 +47,7 @@ fn permissions_allows_changes_and_refuses() {
 }
 
 #[test]
-fn hooks_guards_and_keeps_a_diary() {
+fn hooks_block_log_and_add_context() {
     check("hooks", &["(diary: Bash ran)", "= Done.", "= I was not allowed to."]);
 }
 
@@ -62,6 +62,6 @@ fn structured_answers_in_a_form() {
 }
 
 #[test]
-fn interrupt_stops_and_goes_on() {
+fn interrupt_stops_a_turn_and_continues() {
     check("interrupt", &["That is enough.", "The turn ended as error_during_execution.", "= As you like."]);
 }

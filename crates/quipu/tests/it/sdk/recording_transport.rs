@@ -1,4 +1,4 @@
-//! A transport that writes down what is said, as the fake agent reads it.
+//! A transport that records all lines in the format of the fake agent.
 
 use std::fs::File;
 use std::io::{self, Write as _};

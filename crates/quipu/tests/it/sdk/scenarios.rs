@@ -27,8 +27,8 @@ async fn turn(client: &mut Client) -> (Vec<Entry>, TurnResult) {
     }
 }
 
-async fn say(client: &mut Client, words: &str) -> (Vec<Entry>, TurnResult) {
-    client.send(words).await.unwrap();
+async fn send_prompt(client: &mut Client, text: &str) -> (Vec<Entry>, TurnResult) {
+    client.send(text).await.unwrap();
     turn(client).await
 }
 
@@ -64,8 +64,8 @@ pub(super) async fn a_query_is_answered(agents: &mut AgentUnderTest) {
 pub(super) async fn a_conversation_has_turns(agents: &mut AgentUnderTest) {
     let mut client = agents.connect(Options::new()).await;
     assert!(!client.initialize_response().commands.is_empty());
-    let (first, one) = say(&mut client, "go greet").await;
-    let (_, two) = say(&mut client, "go remember").await;
+    let (first, one) = send_prompt(&mut client, "go greet").await;
+    let (_, two) = send_prompt(&mut client, "go remember").await;
     assert_eq!((one.result.text(), two.result.text()), (Some("Good day."), Some("I remember.")));
     let session = |result: &TurnResult| result.envelope.session_id.get().cloned();
     assert!(session(&one).is_some() && session(&one) == session(&two));
@@ -75,8 +75,8 @@ pub(super) async fn a_conversation_has_turns(agents: &mut AgentUnderTest) {
 }
 
 pub(super) async fn permissions_are_asked(agents: &mut AgentUnderTest) {
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let notes = Arc::clone(&asked);
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let notes = Arc::clone(&requests);
     let options = Options::new().can_use_tool(move |call, _| {
         let mut notes = notes.lock().unwrap();
         notes.push(call.tool_name.clone());
@@ -88,17 +88,17 @@ pub(super) async fn permissions_are_asked(agents: &mut AgentUnderTest) {
         async move { decision }
     });
     let mut client = agents.connect(options).await;
-    let (messages, denied) = say(&mut client, "go other").await;
+    let (messages, denied) = send_prompt(&mut client, "go other").await;
     assert_eq!(denied.result.text(), Some("It did not run."));
     assert!(results(&messages).contains("not today"));
     assert_ne!(agents.has_made("made"), Some(true));
-    let (_, changed) = say(&mut client, "go other").await;
+    let (_, changed) = send_prompt(&mut client, "go other").await;
     assert_eq!(changed.result.text(), Some("It was changed."));
     assert_ne!(agents.has_made("made"), Some(true));
-    let (_, plain) = say(&mut client, "go plain").await;
+    let (_, plain) = send_prompt(&mut client, "go plain").await;
     assert_eq!(plain.result.text(), Some("It ran as it was."));
     assert_ne!(agents.has_made("made"), Some(false));
-    assert_eq!(*asked.lock().unwrap(), ["Bash", "Bash", "Bash"]);
+    assert_eq!(*requests.lock().unwrap(), ["Bash", "Bash", "Bash"]);
     client.close().await.unwrap();
 }
 
@@ -131,7 +131,7 @@ pub(super) async fn hooks_are_called(agents: &mut AgentUnderTest) {
             async { HookOutput::empty() }
         }));
     let mut client = agents.connect(options).await;
-    let (messages, result) = say(&mut client, "go other").await;
+    let (messages, result) = send_prompt(&mut client, "go other").await;
     assert_eq!(result.result.text(), Some("It was changed."), "{}", results(&messages));
     assert_eq!(*seen.lock().unwrap(), ["prompt go other", "before Bash", "after Bash", "stop"]);
     client.close().await.unwrap();
@@ -141,7 +141,7 @@ pub(super) async fn a_guard_that_fails_keeps_things_from_happening(agents: &mut 
     let guard = Hook::on_event("PreToolUse", |_, _| async { Err("the guard fell asleep".to_owned()) });
     let options = Options::new().hook(guard.blocking_on_failure()).allow_tool("Bash");
     let mut client = agents.connect(options).await;
-    let (messages, result) = say(&mut client, "go plain").await;
+    let (messages, result) = send_prompt(&mut client, "go plain").await;
     assert_eq!(result.result.text(), Some("It did not run."), "{}", results(&messages));
     assert_ne!(agents.has_made("made"), Some(true));
     client.close().await.unwrap();
@@ -150,7 +150,7 @@ pub(super) async fn a_guard_that_fails_keeps_things_from_happening(agents: &mut 
 pub(super) async fn prompts_are_taken_as_they_are(agents: &mut AgentUnderTest) {
     let mut client = agents.connect(Options::new().verbatim_prompts()).await;
     // As a command this would not reach the model.
-    let (_, result) = say(&mut client, "/cost go greet").await;
+    let (_, result) = send_prompt(&mut client, "/cost go greet").await;
     assert_eq!(result.result.text(), Some("Good day."));
     client.close().await.unwrap();
 }
@@ -170,7 +170,7 @@ pub(super) async fn tools_of_this_program_are_called(agents: &mut AgentUnderTest
     });
     let options = Options::new().mcp_server(calculator).allow_tool("mcp__calc__add");
     let mut client = agents.connect(options).await;
-    let (messages, result) = say(&mut client, "go sum").await;
+    let (messages, result) = send_prompt(&mut client, "go sum").await;
     assert_eq!(result.result.text(), Some("The sum is five."), "{}", results(&messages));
     assert_eq!(*calls.lock().unwrap(), [(2.0, 3.0)]);
     let servers = client.handle().mcp_status().await.unwrap().servers;
@@ -194,7 +194,7 @@ pub(super) async fn answers_have_a_form(agents: &mut AgentUnderTest) {
 pub(super) async fn a_turn_is_interrupted(agents: &mut AgentUnderTest) {
     let mut client = agents.connect(Options::new().include_partial_messages()).await;
     client.send("go slow").await.unwrap();
-    // The model has begun to tell it.
+    // The answer has started.
     loop {
         let message = client.next().await.unwrap().unwrap();
         if matches!(&message, Entry::StreamEvent(piece) if piece.event.tag() == "content_block_delta") {
@@ -211,7 +211,7 @@ pub(super) async fn a_turn_is_interrupted(agents: &mut AgentUnderTest) {
 
 pub(super) async fn pieces_come_before_the_whole(agents: &mut AgentUnderTest) {
     let mut client = agents.connect(Options::new().include_partial_messages()).await;
-    let (messages, _) = say(&mut client, "go greet").await;
+    let (messages, _) = send_prompt(&mut client, "go greet").await;
     let at = |is: &dyn Fn(&Entry) -> bool| messages.iter().position(is).unwrap();
     let piece = at(&|message| matches!(message, Entry::StreamEvent(_)));
     let whole = at(&|message| matches!(message, Entry::Assistant(_)));
@@ -232,7 +232,7 @@ pub(super) async fn requests_are_answered(agents: &mut AgentUnderTest) {
         panic!()
     };
     assert_eq!(code.as_deref(), Some("unsupported_request"));
-    let (messages, result) = say(&mut client, "go greet").await;
+    let (messages, result) = send_prompt(&mut client, "go greet").await;
     assert_eq!(result.result.text(), Some("Good day."));
     let model = messages.iter().find_map(|message| match message {
         Entry::System(system) => match &**system {
@@ -248,14 +248,14 @@ pub(super) async fn requests_are_answered(agents: &mut AgentUnderTest) {
 
 pub(super) async fn a_session_goes_on_and_is_forked(agents: &mut AgentUnderTest) {
     let mut client = agents.connect(Options::new()).await;
-    let (_, first) = say(&mut client, "go greet").await;
+    let (_, first) = send_prompt(&mut client, "go greet").await;
     let session = first.envelope.session_id.get().unwrap().clone();
     client.close().await.unwrap();
     for forks in [false, true] {
         let options = Options::new().resume(session.as_str());
         let options = if forks { options.fork_session() } else { options };
         let mut client = agents.connect(options).await;
-        let (_, result) = say(&mut client, "go remember").await;
+        let (_, result) = send_prompt(&mut client, "go remember").await;
         assert_eq!(result.result.text(), Some("I remember."));
         assert_eq!(result.envelope.session_id.get() != Some(&session), forks);
         client.close().await.unwrap();
@@ -271,7 +271,7 @@ pub(super) async fn a_subagent_is_heard(agents: &mut AgentUnderTest) {
     let options = Options::new().agent("helper", helper).forward_subagent_text().allow_tool("Agent");
     let mut client = agents.connect(options).await;
     assert!(client.initialize_response().agents.get().unwrap().iter().any(|agent| agent.name == "helper"));
-    let (messages, result) = say(&mut client, "go delegate").await;
+    let (messages, result) = send_prompt(&mut client, "go delegate").await;
     assert_eq!(result.result.text(), Some("The helper has reported."), "{}", results(&messages));
     let helped = messages.iter().any(|message| match message {
         Entry::Assistant(said) => {
