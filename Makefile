@@ -1,4 +1,4 @@
-# Two commands matter: `make run` and `make test`. Both do all set-up.
+# `make run` and `make test` are the two main commands. Both do all set-up.
 
 CARGO ?= cargo
 CLAUDE_DIR ?= $(or $(CLAUDE_CONFIG_DIR),$(HOME)/.claude)
@@ -8,19 +8,19 @@ LIBRARIES := message conversation transcript render index api engine sdk trace
 
 .PHONY: run test build lint deny package fuzz bench crash interop clean
 
-# Shows what quipu does on your own sessions, or on the bundled ones when you have none.
+# Shows what quipu does on your own sessions, or on the bundled ones if you have none.
 run: build
-	@dir='$(CLAUDE_DIR)'; \
+	@dir='$(CLAUDE_DIR)' session=latest; \
 	if [ -z "$$(ls "$$dir"/projects/*/*.jsonl 2>/dev/null | head -1)" ]; then \
-		echo "No sessions under $$dir; here are the bundled ones."; dir=fixtures/demo; fi; \
-	ask() { echo; echo "\$$ quipu --claude-dir $$dir $$*"; $(QUIPU) --no-pager --claude-dir "$$dir" "$$@"; }; \
-	ask check -q; ask show latest --tail 12; ask usage monthly; ask; \
-	echo; echo "Next: $(QUIPU) --claude-dir $$dir show latest, or $(QUIPU) --help"
+		echo "No sessions in $$dir; these are the bundled ones."; dir=fixtures/demo session=05ef09b2; fi; \
+	run() { echo; echo "\$$ quipu --claude-dir $$dir $$*"; $(QUIPU) --no-pager --claude-dir "$$dir" "$$@"; }; \
+	run check -q; run show $$session --tail 12; run usage monthly; run; \
+	echo; echo "Next: $(QUIPU) --claude-dir $$dir show $$session, or $(QUIPU) --help"
 
 build:
 	@$(CARGO) build --profile quick -p quipu --bin quipu --no-default-features
 
-# Everything that must hold: formatting, lints, documentation, tests, licences.
+# All checks: formatting, lints, documentation, tests, licences.
 test: lint
 	@if $(CARGO) nextest --version >/dev/null 2>&1; \
 		then $(CARGO) nextest run --workspace --no-fail-fast; \
@@ -39,7 +39,7 @@ deny:
 		then $(CARGO) deny --offline check licenses bans sources; \
 		else echo "cargo deny is not installed: licences, bans and sources were not checked"; fi
 
-# Shows that every library can be published: each is built from what would be sent.
+# Checks that every library can be published: each is built from its package.
 package:
 	$(CARGO) package --quiet --allow-dirty $(LIBRARIES:%=-p quipu-%)
 
@@ -54,7 +54,7 @@ crash:
 	QUIPU_CRASH_KILLS=$(or $(KILLS),2000) $(CARGO) test -p quipu-transcript --test it crash::no_ack -- --nocapture
 	QUIPU_KILLS=$(or $(KILLS),200) $(CARGO) test -p quipu --test it agent::kill -- --nocapture
 
-# Real peers on our files: needs Python, a package registry and ../shared/interop.
+# Runs published programs on our files: needs Python, a package registry and ../shared/interop.
 interop:
 	interop/run
 
