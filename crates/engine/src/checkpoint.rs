@@ -98,16 +98,16 @@ impl Checkpoints {
         std::mem::take(&mut self.lock().pending_entries)
     }
 
-    /// Puts the files back to where they were before a prompt, or only says what would
-    /// change; `None` if there is no such prompt.
-    pub(crate) fn rewind(&self, prompt: &Uuid, only_say: bool) -> Option<io::Result<RewindFilesResponse>> {
+    /// Restores files to their state before a prompt, or with `dry_run` only reports the changes; `None` if
+    /// there is no such prompt.
+    pub(crate) fn rewind(&self, prompt: &Uuid, dry_run: bool) -> Option<io::Result<RewindFilesResponse>> {
         let state = self.lock();
         let (_, backups) = state.snapshots.iter().find(|(uuid, _)| uuid == prompt)?;
         let mut done = RewindFilesResponse { can_rewind: true, ..RewindFilesResponse::default() };
         let (mut changed, mut plus, mut minus, mut links) = (Vec::new(), 0, 0, 0);
         for (path, first) in &state.first_backups {
             let backup = backups.get(path).unwrap_or(first);
-            match self.restore_file(path, backup, only_say) {
+            match self.restore_file(path, backup, dry_run) {
                 Ok(None) => {}
                 Ok(Some(RestoredFile::SkippedLink)) => links += 1,
                 Ok(Some(RestoredFile::Changed { added, removed })) => {
@@ -118,7 +118,7 @@ impl Checkpoints {
                 Err(error) => return Some(Err(error)),
             }
         }
-        if only_say {
+        if dry_run {
             (done.files_changed, done.insertions, done.deletions) =
                 (Maybe::Value(changed), Maybe::Value(plus), Maybe::Value(minus));
         } else {
@@ -127,7 +127,7 @@ impl Checkpoints {
         Some(Ok(done))
     }
 
-    fn restore_file(&self, path: &Path, backup: &FileBackup, only_say: bool) -> io::Result<Option<RestoredFile>> {
+    fn restore_file(&self, path: &Path, backup: &FileBackup, dry_run: bool) -> io::Result<Option<RestoredFile>> {
         if path.is_symlink() {
             return Ok(Some(RestoredFile::SkippedLink));
         }
@@ -136,7 +136,7 @@ impl Checkpoints {
         if then == now {
             return Ok(None);
         }
-        if !only_say {
+        if !dry_run {
             match &then {
                 Some(bytes) => fs::write(path, bytes)?,
                 None => fs::remove_file(path)?,

@@ -399,7 +399,7 @@ pub struct UsageRecord<'a> {
     pub agent: &'a str,
     /// Number of the turn; 0 if several messages are added up.
     pub turn: u32,
-    /// How much was used.
+    /// Tokens, web searches and cost.
     pub amounts: UsageAmounts,
 }
 

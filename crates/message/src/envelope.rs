@@ -6,8 +6,8 @@ use crate::{AgentId, SessionId, ToolUseId, Uuid};
 embedded_fields! {
     /// Fields that most entries share.
     ///
-    /// Files say `sessionId` and chain lines by `parentUuid`; the stream says
-    /// `session_id` and names the tool call a subagent works for.
+    /// Files have `sessionId` and link entries by `parentUuid`; the stream has `session_id` and, for subagents,
+    /// the id of the tool call that started them.
     pub struct Envelope {
         /// UUID of the parent entry in the conversation; `null` starts a tree.
         parent_uuid: Uuid = "parentUuid",

@@ -96,8 +96,7 @@ pub fn api_error_assistant(
     }
 }
 
-/// The boundary of a compaction that keeps these lines; they hang after the line
-/// `summary`.
+/// Makes the boundary of a compaction that keeps the entries `kept`, which then follow the entry `summary`.
 pub fn compact_boundary(
     trigger: CompactTrigger,
     pre_tokens: u64,

@@ -168,11 +168,11 @@ pub fn typed_text(text: &str) -> &str {
 /// A slash command that the user ran.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct InvokedCommand<'a> {
-    /// Its name as written, usually with a slash.
+    /// Name of the command as written, usually with a slash.
     pub name: &'a str,
-    /// What was typed after the name.
+    /// Arguments as typed after the name.
     pub args: Option<&'a str>,
-    /// What was shown while it ran.
+    /// Text that was shown while the command ran.
     pub message: Option<&'a str>,
     /// The prompt it expanded to.
     pub contents: Option<&'a str>,
@@ -295,7 +295,7 @@ fn blank_len(text: &str) -> usize {
     if blank == text.len() { blank } else { text[..blank].rfind('\n').map_or(0, |at| at + 1) }
 }
 
-/// Splits off the reminders that stand on lines of their own at the end of a text.
+/// Splits off the reminders at the end of a text, each on lines of its own.
 fn split_reminders(text: &str) -> (&str, Vec<TextPart<'_>>) {
     let mut reminders = Vec::new();
     let mut typed = text;

@@ -418,7 +418,7 @@ borrowed! {
 pub struct UsageView {
     /// Uncached prompt tokens.
     pub input: u64,
-    /// Output tokens.
+    /// Number of output tokens.
     pub output: u64,
     /// Prompt tokens written to the cache.
     pub cache_write: u64,

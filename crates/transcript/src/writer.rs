@@ -149,7 +149,7 @@ impl Writer {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Tells `watch` of all lines written from now on.
+    /// Calls `observer` for every line that is written from now on.
     pub(crate) fn set_observer(&self, observer: WriteObserver) {
         lock(&self.shared.queue).observer = Some(observer);
     }

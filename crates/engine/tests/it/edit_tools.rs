@@ -66,7 +66,7 @@ async fn a_subagent_reads_for_itself() {
     workspace.write("a", "x");
     success_text(workspace.run_tool("Read", json!({"file_path": "a"})).await);
     workspace.write("a", "x changed");
-    let other = TestWorkspace { workspace: workspace.inner.for_subagent(), ..TestWorkspace::new() };
+    let other = TestWorkspace { inner: workspace.inner.for_subagent(), ..TestWorkspace::new() };
     let edit = json!({"file_path": "a", "old_string": "x", "new_string": "y"});
     assert!(error_text(workspace.run_tool("Edit", edit.clone()).await).contains("changed since"));
     success_text(other.run_tool("Edit", edit).await);

@@ -50,9 +50,8 @@ struct ForkedFrom<'a> {
 }
 
 impl Line {
-    /// The line as a copy under another id: `rename` says what each line it names is
-    /// called now, and the copy says which line of which session it was made from.
-    /// Every other byte is kept.
+    /// A copy of the line with new ids: `rename` returns the new id of each entry that the line refers to.
+    /// The copy also refers to its original. Every other byte is kept.
     pub fn copy_with_new_ids(
         &self,
         session: &SessionId,
