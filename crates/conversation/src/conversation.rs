@@ -329,6 +329,11 @@ impl Conversation {
         own_file.or_else(|| self.sidechains.get(&SidechainKey::ToolCall(call.clone())))
     }
 
+    /// Conversations of the subagents, in no particular order.
+    pub(crate) fn sidechains(&self) -> impl Iterator<Item = &Conversation> {
+        self.sidechains.values()
+    }
+
     /// Id of the subagent that a tool call started.
     pub(crate) fn agent_for_call(&self, call: &ToolUseId) -> Option<&AgentId> {
         self.agent_by_call.get(call)

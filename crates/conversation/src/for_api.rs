@@ -61,12 +61,7 @@ pub fn clear_microcompacted(nodes: &mut Vec<Node>) {
 /// parent, and, in old files, a prompt without a parent in the middle of a chained file. Only a
 /// boundary preserves earlier entries; its metadata names them by UUID or by first and last.
 pub fn since_compaction<'a>(path: &[&'a Node]) -> Vec<&'a Node> {
-    let is_chained = path.iter().any(|node| node.entry.envelope().is_some_and(|e| e.parent_uuid.is_value()));
-    let first_message = path.iter().position(|node| matches!(node.entry, Entry::User(_) | Entry::Assistant(_)));
-    let starts_context = |(i, node): (usize, &&Node)| {
-        is_context_start(node) || is_chained && first_message.is_some_and(|first| first < i) && is_tree_start(node)
-    };
-    let Some(start) = path.iter().enumerate().rposition(starts_context) else { return path.to_vec() };
+    let Some(start) = context_starts(path).next_back() else { return path.to_vec() };
     let Some(line) = compact_boundary(path[start]) else { return path[start..].to_vec() };
     let mut rest: Vec<&Node> = path[start + 1..].to_vec();
     let kept = preserved_nodes(line, &path[..start]);
@@ -74,6 +69,16 @@ pub fn since_compaction<'a>(path: &[&'a Node]) -> Vec<&'a Node> {
     let insert = anchor.map_or(rest.len().min(1), |i| i + 1);
     rest.splice(insert..insert, kept);
     rest
+}
+
+/// Positions of the entries that start a context, in order; see [`since_compaction`].
+pub(crate) fn context_starts<'p>(path: &'p [&Node]) -> impl DoubleEndedIterator<Item = usize> + 'p {
+    let is_chained = path.iter().any(|node| node.entry.envelope().is_some_and(|e| e.parent_uuid.is_value()));
+    let first_message = path.iter().position(|node| matches!(node.entry, Entry::User(_) | Entry::Assistant(_)));
+    let starts_context = move |i: usize, node: &Node| {
+        is_context_start(node) || is_chained && first_message.is_some_and(|first| first < i) && is_tree_start(node)
+    };
+    (0..path.len()).filter(move |&i| starts_context(i, path[i]))
 }
 
 /// Whether an entry is a prompt without a parent, as the compactions of version 1.0 start

@@ -30,7 +30,8 @@
 //! | count many sessions | [`usage`], and the crate `quipu-index` |
 //! | find the result of a tool call | [`ToolResults`] |
 //! | know what is wrong with a line | [`Problem`], [`ProblemKind`] |
-//! | verify the request log of a file | [`RequestLog`] |
+//! | verify the request log of a file, or rebuild its requests | [`RequestLog`] |
+//! | find the API calls of a file without such a log | [`Conversation::past_requests`] |
 
 // A failed unwrap is a failed test.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -42,6 +43,7 @@ mod hash;
 mod headline;
 mod live;
 mod metrics;
+mod past_requests;
 mod problem;
 mod request_log;
 mod screen;
@@ -61,8 +63,9 @@ pub use for_api::{clear_microcompacted, for_api, is_media_too_large_error, norma
 pub use headline::{FirstPrompt, headline};
 pub use live::{Activity, ActivityState, LiveConversation, LiveItem, LiveSubagent};
 pub use metrics::{Metrics, MetricsBuilder, MetricsState, SessionFacts, SubagentRef};
+pub use past_requests::{PastCall, PastRequests};
 pub use problem::{Problem, ProblemKind, describe_read_error};
-pub use request_log::{HashVerification, RequestLog};
+pub use request_log::{HashVerification, LoggedRequest, RebuiltRequests, RequestLog};
 pub use screen::{ItemKind, ScreenItem, SubagentCard, ToolCard, UiOptions, messages_for_ui, standalone_notice};
 pub use timestamp::{parse_timestamp, to_iso8601};
 pub use tokens::Tokens;

@@ -1,28 +1,52 @@
-//! Verifies the request log of newer transcripts, which name every message sent to the API by
+//! Reads the request log of newer transcripts, which name every message sent to the API by
 //! its hash. Each message is stored in its own line or can be rebuilt from the entries; the
 //! hash proves that the rebuilt message is correct.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use quipu_message::bookkeeping::ApiRequest;
-use quipu_message::hash::message_hash;
-use quipu_message::{Block, Entry, Message, Role, Uuid};
+use quipu_message::hash::{json_hash, message_hash};
+use quipu_message::{Block, Entry, Json, Message, Role, Uuid};
+
+mod rebuild;
+
+pub use rebuild::{LoggedRequest, RebuiltRequests};
 
 /// A run of `user` entries with more blocks is not one message. Every prefix of a run is
 /// hashed, so the cost grows with the square of its length.
 const MAX_USER_RUN_BLOCKS: usize = 256;
 
 /// Collects the API requests that a transcript names and the messages it holds.
+///
+/// [`verify`](Self::verify) needs only the hashes; [`rebuild`](Self::rebuild) needs the
+/// messages too, which [`with_messages`](Self::with_messages) keeps.
 #[derive(Debug, Default)]
 pub struct RequestLog {
-    stored_hashes: HashSet<String>,
+    keeps_messages: bool,
+    /// Where the message with each hash is.
+    messages: HashMap<String, MessagePlace>,
     mismatched: Vec<(u64, String)>,
     requests: Vec<(u64, ApiRequest)>,
-    rebuilt_hashes: HashSet<String>,
+    shapes: HashMap<String, Json>,
     responses: HashMap<String, Vec<Block>>,
     /// UUIDs of `assistant` entries, which may be written again with a stop reason.
     response_uuids: HashSet<Uuid>,
-    user_run: Vec<Block>,
+    /// Blocks of `user` entries: those of the current run, or all if messages are kept.
+    user_blocks: Vec<Block>,
+    /// Where the current run of `user` entries starts in `user_blocks`.
+    run_start: usize,
+}
+
+/// Where a message of the log is.
+#[derive(Debug)]
+enum MessagePlace {
+    /// In its own line; `None` if messages are not kept.
+    Stored(Option<Box<Message>>),
+    /// In blocks of `user` entries.
+    User(Range<usize>),
+    /// In the entries of the response with this message id.
+    Response(String),
 }
 
 /// Result of [`RequestLog::verify`].
@@ -34,23 +58,37 @@ pub struct HashVerification {
     pub rebuilt: usize,
     /// Messages that are neither stored nor can be rebuilt: line of the request, and hash.
     pub missing: Vec<(u64, String)>,
-    /// Stored messages with a wrong hash: line and hash.
+    /// Stored messages, system prompts and tools with a wrong hash: line and hash.
     pub mismatched: Vec<(u64, String)>,
 }
 
 impl RequestLog {
+    /// A log that keeps the messages, so that requests can be rebuilt.
+    pub fn with_messages() -> Self {
+        Self { keeps_messages: true, ..Self::default() }
+    }
+
     /// Adds one entry; entries must come in the order of the file.
     pub fn push(&mut self, line: u64, entry: &Entry) {
         match entry {
+            Entry::ApiRequestShape(shape) => {
+                if json_hash(&shape.shape.to_value()) != shape.shape_hash {
+                    self.mismatched.push((line, shape.shape_hash.clone()));
+                }
+                if self.keeps_messages {
+                    self.shapes.insert(shape.shape_hash.clone(), shape.shape.clone());
+                }
+            }
             Entry::ApiRequestBlob(blob) => {
                 if message_hash(&blob.message) != blob.hash {
                     self.mismatched.push((line, blob.hash.clone()));
                 }
-                self.stored_hashes.insert(blob.hash.clone());
+                let message = self.keeps_messages.then(|| Box::new(blob.message.clone()));
+                self.messages.insert(blob.hash.clone(), MessagePlace::Stored(message));
             }
             Entry::ApiRequest(request) => self.requests.push((line, (**request).clone())),
             Entry::Assistant(response) => {
-                self.user_run.clear();
+                self.end_user_run();
                 let blocks = response.message.content.clone().into_blocks();
                 let id = response.message.id.text().unwrap_or_default();
                 let is_repeated = |uuid: &Uuid| !self.response_uuids.insert(uuid.clone());
@@ -60,13 +98,11 @@ impl RequestLog {
                 self.responses.entry(id.to_owned()).or_default().extend(blocks);
             }
             Entry::User(user) => {
-                let blocks = user.message.content.clone().into_blocks();
-                self.rebuilt_hashes.insert(hash_blocks(Role::User, &blocks));
-                if !self.user_run.is_empty() && self.user_run.len() < MAX_USER_RUN_BLOCKS {
-                    self.user_run.extend(blocks);
-                    self.rebuilt_hashes.insert(hash_blocks(Role::User, &self.user_run));
-                } else {
-                    self.user_run.extend(blocks);
+                let start = self.user_blocks.len();
+                self.user_blocks.extend(user.message.content.clone().into_blocks());
+                self.add_user_message(start);
+                if (1..MAX_USER_RUN_BLOCKS).contains(&(start - self.run_start)) {
+                    self.add_user_message(self.run_start);
                 }
             }
             _ => {}
@@ -80,20 +116,40 @@ impl RequestLog {
 
     /// Looks up every message that the requests name.
     pub fn verify(mut self) -> HashVerification {
-        self.rebuilt_hashes.extend(self.responses.values().map(|blocks| hash_blocks(Role::Assistant, blocks)));
+        self.add_responses();
         let mut result = HashVerification { mismatched: self.mismatched, ..HashVerification::default() };
         for (line, request) in self.requests {
             for name in request.tail {
-                if self.stored_hashes.contains(&name) {
-                    result.stored += 1;
-                } else if self.rebuilt_hashes.contains(&name) {
-                    result.rebuilt += 1;
-                } else {
-                    result.missing.push((line, name));
+                match self.messages.get(&name) {
+                    Some(MessagePlace::Stored(_)) => result.stored += 1,
+                    Some(_) => result.rebuilt += 1,
+                    None => result.missing.push((line, name)),
                 }
             }
         }
         result
+    }
+
+    fn end_user_run(&mut self) {
+        if !self.keeps_messages {
+            self.user_blocks.clear();
+        }
+        self.run_start = self.user_blocks.len();
+    }
+
+    /// Adds the message that the blocks from `start` on are. A stored message with the same
+    /// hash stays.
+    fn add_user_message(&mut self, start: usize) {
+        let hash = hash_blocks(Role::User, &self.user_blocks[start..]);
+        self.messages.entry(hash).or_insert(MessagePlace::User(start..self.user_blocks.len()));
+    }
+
+    fn add_responses(&mut self) {
+        let hash = |(id, blocks): (&String, &Vec<Block>)| (hash_blocks(Role::Assistant, blocks), id.clone());
+        let hashes: Vec<(String, String)> = self.responses.iter().map(hash).collect();
+        for (hash, id) in hashes {
+            self.messages.entry(hash).or_insert(MessagePlace::Response(id));
+        }
     }
 }
 

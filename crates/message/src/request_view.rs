@@ -10,6 +10,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::Role;
+use crate::bookkeeping::ApiRequest;
 use crate::values::CacheLifetime;
 
 /// A request body of `/v1/messages`, split into raw parts.
@@ -188,10 +189,7 @@ impl PromptPart {
             Value::String(text) => serde_json::json!({ "type": "text", "text": text }),
             other => other,
         };
-        let breakpoint = take_cache_control(&mut value).map(|control| {
-            let lifetime = control.get("ttl").cloned().map(serde_json::from_value);
-            lifetime.and_then(Result::ok).unwrap_or(CacheLifetime::FiveMinutes)
-        });
+        let breakpoint = take_cache_control(&mut value).map(|control| lifetime_of(&control));
         let field = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
         let kind = field("type").unwrap_or_default();
         let is_result = value.get("tool_use_id").is_some();
@@ -212,6 +210,12 @@ fn media_of(block: &Value) -> (u32, u64) {
     let own = u32::from(text("/type") == Some("image"));
     let inner = block.get("content").and_then(Value::as_array).into_iter().flatten().map(media_of);
     inner.fold((own, encoded), |(images, bytes), (more, longer)| (images + more, bytes + longer))
+}
+
+/// Lifetime that a `cache_control` gives.
+fn lifetime_of(control: &Value) -> CacheLifetime {
+    let lifetime = control.get("ttl").cloned().map(serde_json::from_value);
+    lifetime.and_then(Result::ok).unwrap_or(CacheLifetime::FiveMinutes)
 }
 
 /// Splits `content` or `system`, a string or an array of blocks, into parts. Anything else
@@ -235,6 +239,66 @@ fn take_cache_control(block: &mut Value) -> Option<Value> {
     let inner = fields.get_mut("content").and_then(Value::as_array_mut);
     let inner = inner.into_iter().flatten().filter_map(take_cache_control).last();
     own.or(inner)
+}
+
+/// A cache breakpoint of a request, as the request log of session files records it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoggedBreakpoint {
+    /// Where the cached prefix ends.
+    pub place: BreakpointPlace,
+    /// Cache lifetime.
+    pub lifetime: CacheLifetime,
+}
+
+/// A position of a request at which a cached prefix may end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BreakpointPlace {
+    /// A block of the system prompt. The log does not count the billing line.
+    System(usize),
+    /// A tool definition.
+    Tool(usize),
+    /// A content block of a message.
+    Message {
+        /// Position of the message.
+        message: usize,
+        /// Position of the block in the message.
+        block: usize,
+    },
+}
+
+impl ApiRequest {
+    /// Values of the header `anthropic-beta`.
+    pub fn betas(&self) -> Vec<String> {
+        #[derive(Deserialize)]
+        struct Params {
+            #[serde(default)]
+            betas: Vec<String>,
+        }
+        let params = self.params.get().and_then(|params| params.read::<Params>().ok());
+        params.map(|params| params.betas).unwrap_or_default()
+    }
+
+    /// Cache breakpoints of the request. Positions that this build does not know are left out.
+    pub fn breakpoints(&self) -> Vec<LoggedBreakpoint> {
+        #[derive(Deserialize)]
+        struct Logged {
+            path: Vec<Value>,
+            value: Value,
+        }
+        let list = self.cache_control.get().and_then(|list| list.read::<Vec<Logged>>().ok());
+        let read = |Logged { path, value }: Logged| {
+            let name = path.first()?.as_str()?;
+            let number = |i: usize| path.get(i).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
+            let place = match name {
+                "system" => BreakpointPlace::System(number(1)?),
+                "tools" => BreakpointPlace::Tool(number(1)?),
+                "messages" => BreakpointPlace::Message { message: number(1)?, block: number(3).unwrap_or_default() },
+                _ => return None,
+            };
+            Some(LoggedBreakpoint { place, lifetime: lifetime_of(&value) })
+        };
+        list.into_iter().flatten().filter_map(read).collect()
+    }
 }
 
 #[cfg(test)]

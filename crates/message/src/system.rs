@@ -375,6 +375,17 @@ wire! {
     }
 }
 
+impl ApiError {
+    /// HTTP status of the failed call; `None` if there was no response.
+    pub fn status(&self) -> Option<u16> {
+        #[derive(serde::Deserialize)]
+        struct Failure {
+            status: Option<u16>,
+        }
+        self.error.get()?.read::<Failure>().ok()?.status
+    }
+}
+
 wire! {
     /// An API call failed and is retried (stream).
     pub struct ApiRetry ["type" = "system", "subtype" = "api_retry"] with envelope: Envelope {

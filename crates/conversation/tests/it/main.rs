@@ -6,6 +6,7 @@ mod for_ui;
 mod live;
 mod parity_api;
 mod parity_sources;
+mod past_requests;
 mod prices;
 mod properties;
 mod scenarios;
