@@ -6,9 +6,9 @@ use quipu_message::Role;
 use quipu_message::context_kind::ContextKind;
 use serde::Serialize;
 
-use crate::builder::Trace;
 use crate::call::{Call, RequestParts};
 use crate::prompt_store::{PartKey, TextId};
+use crate::trace::Trace;
 
 /// Bytes of JSON a token has on average, for calls whose token count was not recorded.
 const BYTES_PER_TOKEN: u64 = 4;

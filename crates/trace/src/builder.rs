@@ -1,33 +1,27 @@
 //! Builds a trace from raw calls.
 
+use std::collections::HashSet;
+use std::fmt::Write as _;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::PathBuf;
 
 use jiff::Timestamp;
-use quipu_conversation::{Accumulator, Tokens};
-use quipu_message::api::{ContextEdits, Diagnostics, StreamError, StreamEvent};
 use quipu_message::request_view::{PromptPart, RequestView};
-use quipu_message::sse::Parser;
-use quipu_message::{Message, Usage};
+use serde_json::value::RawValue;
 
-use crate::call::{Call, CallEnd, CallIdentity, CallResponse, Endpoint, RequestParts, ToolCallRef};
+use crate::call::{Call, CallIdentity, Endpoint, RequestParts};
+use crate::import::CaptureFormat;
 use crate::prompt_store::{Breakpoint, PromptStore};
-use crate::raw_call::{RawCall, RawResponse};
+use crate::raw_call::RawCall;
+use crate::trace::{Source, Trace, TraceProblem};
 
-/// Calls of one or several sources, and the texts of their requests and responses.
-#[derive(Debug, Default)]
-pub struct Trace {
-    /// Calls in the order in which they were added.
-    pub calls: Vec<Call>,
-    /// Texts and messages that the calls refer to.
-    pub prompts: PromptStore,
-    /// What could not be read: line of the source, and why.
-    pub problems: Vec<(u64, String)>,
-}
+mod response;
 
 /// Adds calls to a [`Trace`].
 #[derive(Debug, Default)]
 pub struct TraceBuilder {
     trace: Trace,
+    call_ids: HashSet<String>,
     /// Random in each run, so that a hash of a credential cannot be looked up.
     account_hasher: RandomState,
 }
@@ -40,30 +34,50 @@ const AGENT_HEADER: &str = "x-claude-code-agent-id";
 const PARENT_AGENT_HEADER: &str = "x-claude-code-parent-agent-id";
 
 impl TraceBuilder {
+    /// Starts the next file. Calls and problems that follow belong to it.
+    pub fn start_source(&mut self, path: impl Into<PathBuf>, format: CaptureFormat) {
+        self.trace.sources.push(Source { path: path.into(), format });
+    }
+
     /// Adds one call. A body that cannot be read is a problem of the trace; the call is
     /// kept without its request.
     pub fn push(&mut self, raw: &RawCall<'_>) {
         let index = self.trace.calls.len();
+        self.set_call(index, raw);
+    }
+
+    /// Reads a call and puts it at a position: a new one at the end, or in place of an
+    /// earlier one.
+    pub(crate) fn set_call(&mut self, index: usize, raw: &RawCall<'_>) {
+        let (request, session_id) = self.read_request(raw);
+        self.set_call_parts(index, raw, request, session_id);
+    }
+
+    /// Puts a call whose request was already read at a position. `session_id` is the one in
+    /// the body.
+    pub(crate) fn set_call_parts(
+        &mut self,
+        index: usize,
+        raw: &RawCall<'_>,
+        request: Option<RequestParts>,
+        session_id: Option<String>,
+    ) {
         let path = path_of(&raw.url).to_owned();
         let endpoint = endpoint_of(&raw.method, &path);
-        let mut identity = CallIdentity {
-            session_id: header(raw, SESSION_HEADER),
-            agent_id: header(raw, AGENT_HEADER),
-            parent_agent_id: header(raw, PARENT_AGENT_HEADER),
-            account: self.account_hash(raw),
-        };
-        let request = match self.read_request(raw, endpoint, &mut identity) {
-            Ok(request) => request,
-            Err(error) => {
-                self.trace.problems.push((raw.line, format!("request body: {error}")));
-                None
-            }
+        let known = raw.identity.clone();
+        let identity = CallIdentity {
+            session_id: header(raw, SESSION_HEADER).or(known.session_id).or(session_id),
+            agent_id: header(raw, AGENT_HEADER).or(known.agent_id),
+            parent_agent_id: header(raw, PARENT_AGENT_HEADER).or(known.parent_agent_id),
+            account: self.account_hash(raw).or(known.account),
         };
         let betas = header(raw, "anthropic-beta").unwrap_or_default();
         let response = self.read_response(raw, endpoint);
-        self.trace.calls.push(Call {
+        let earlier_id = self.trace.calls.get(index).map(|call| call.id.clone());
+        let call = Call {
             index,
-            id: if raw.source_id.is_empty() { format!("call-{}", index + 1) } else { raw.source_id.to_string() },
+            id: earlier_id.unwrap_or_else(|| self.unique_id(&raw.source_id, index)),
+            source: self.source(),
             line: raw.line,
             started_at: raw.started_at,
             duration_ms: milliseconds_between(raw.started_at, raw.ended_at),
@@ -71,21 +85,49 @@ impl TraceBuilder {
             endpoint,
             path,
             identity,
+            query_source: raw.query_source.clone(),
             betas: betas.split(',').map(|beta| beta.trim().to_owned()).filter(|beta| !beta.is_empty()).collect(),
             request,
             response,
             is_reconstructed: raw.is_reconstructed,
-        });
+        };
+        match self.trace.calls.get_mut(index) {
+            Some(earlier) => *earlier = call,
+            None => self.trace.calls.push(call),
+        }
     }
 
     /// Records what could not be read at a line of the source.
     pub fn push_problem(&mut self, line: u64, message: impl Into<String>) {
-        self.trace.problems.push((line, message.into()));
+        let source = self.source();
+        self.trace.problems.push(TraceProblem { source, line, message: message.into() });
     }
 
     /// The trace of all calls that were added.
     pub fn finish(self) -> Trace {
         self.trace
+    }
+
+    /// Number of calls so far.
+    pub(crate) fn call_count(&self) -> usize {
+        self.trace.calls.len()
+    }
+
+    pub(crate) fn prompts(&mut self) -> &mut PromptStore {
+        &mut self.trace.prompts
+    }
+
+    fn source(&self) -> usize {
+        self.trace.sources.len().saturating_sub(1)
+    }
+
+    /// An id that no earlier call has: that of the source, or `call-N`.
+    fn unique_id(&mut self, source_id: &str, index: usize) -> String {
+        let mut id = if source_id.is_empty() { format!("call-{}", index + 1) } else { source_id.to_owned() };
+        while !self.call_ids.insert(id.clone()) {
+            let _ = write!(id, "-{}", index + 1);
+        }
+        id
     }
 
     fn account_hash(&self, raw: &RawCall<'_>) -> Option<u64> {
@@ -95,20 +137,36 @@ impl TraceBuilder {
         Some(hasher.finish())
     }
 
-    fn read_request(
-        &mut self,
-        raw: &RawCall<'_>,
-        endpoint: Endpoint,
-        identity: &mut CallIdentity,
-    ) -> Result<Option<RequestParts>, serde_json::Error> {
+    /// Reads the body of a call into parts and the session id in it. A body that cannot be
+    /// read is a problem; `None` for calls that have no prompt.
+    pub(crate) fn read_request(&mut self, raw: &RawCall<'_>) -> (Option<RequestParts>, Option<String>) {
+        let endpoint = endpoint_of(&raw.method, path_of(&raw.url));
         if endpoint == Endpoint::Other || raw.request_body.is_empty() {
-            return Ok(None);
+            return (None, None);
         }
-        let view = RequestView::read(&raw.request_body)?;
-        identity.session_id = identity.session_id.take().or_else(|| view.session_id());
+        let read = RequestView::read(&raw.request_body).and_then(|view| {
+            let mut parts = self.read_params(&view);
+            self.read_system_and_tools(&view, &mut parts)?;
+            for message in &view.messages {
+                parts.messages.push(self.trace.prompts.add_message(message.get())?);
+            }
+            parts.body_bytes = raw.request_body.len() as u64;
+            Ok((parts, view.session_id()))
+        });
+        match read {
+            Ok((parts, session_id)) => (Some(parts), session_id),
+            Err(error) => {
+                self.push_problem(raw.line, format!("request body: {error}"));
+                (None, None)
+            }
+        }
+    }
+
+    /// Reads everything of a request but system prompt, tools and messages.
+    pub(crate) fn read_params(&mut self, view: &RequestView<'_>) -> RequestParts {
         let prompts = &mut self.trace.prompts;
-        let mut text = |raw: Option<&serde_json::value::RawValue>| raw.map(|raw| prompts.add_text(&compact(raw.get())));
-        let mut parts = RequestParts {
+        let mut text = |raw: Option<&RawValue>| raw.map(|raw| prompts.add_text(&compact(raw.get())));
+        RequestParts {
             model: view.model.as_deref().unwrap_or_default().to_owned(),
             tool_choice: text(view.tool_choice),
             thinking: text(view.thinking),
@@ -118,9 +176,17 @@ impl TraceBuilder {
             speed: view.speed.as_deref().map(str::to_owned),
             max_tokens: view.max_tokens,
             is_stream: view.stream == Some(true),
-            body_bytes: raw.request_body.len() as u64,
             ..RequestParts::default()
-        };
+        }
+    }
+
+    /// Reads system prompt and tools of a request.
+    pub(crate) fn read_system_and_tools(
+        &mut self,
+        view: &RequestView<'_>,
+        parts: &mut RequestParts,
+    ) -> Result<(), serde_json::Error> {
+        let prompts = &mut self.trace.prompts;
         for part in view.system_parts() {
             let is_billing = parts.system.is_empty() && starts_with_billing(&part);
             let key = prompts.add_part(part);
@@ -133,111 +199,8 @@ impl TraceBuilder {
         for tool in &view.tools {
             parts.tools.push(prompts.add_tool(tool.get())?);
         }
-        for message in &view.messages {
-            parts.messages.push(prompts.add_message(message.get())?);
-        }
-        Ok(Some(parts))
+        Ok(())
     }
-
-    fn read_response(&mut self, raw: &RawCall<'_>, endpoint: Endpoint) -> CallResponse {
-        let mut response = CallResponse { status: raw.status, end: raw.end, ..CallResponse::default() };
-        response.request_id = response_header(raw, "request-id");
-        if endpoint != Endpoint::Messages {
-            return response;
-        }
-        match &raw.response {
-            RawResponse::None => {}
-            RawResponse::Json(body) => {
-                if let Ok(message) = serde_json::from_str::<Message>(body) {
-                    self.add_response_message(&message, &mut response);
-                } else if let Ok(StreamEvent::Error(error)) = serde_json::from_str(body) {
-                    set_error(&error, &mut response);
-                }
-            }
-            RawResponse::Sse(text) => {
-                let mut parser = Parser::new();
-                let mut events: Vec<String> = Vec::new();
-                for event in parser.push(text.as_bytes()).into_iter().chain(parser.push(b"\n\n")) {
-                    match event {
-                        Ok(event) => events.push(event.data),
-                        Err(error) => self.push_problem(raw.line, error.to_string()),
-                    }
-                }
-                self.read_events(raw.line, events.iter().map(String::as_str), &mut response);
-            }
-            RawResponse::Events(events) => {
-                self.read_events(raw.line, events.iter().map(AsRef::as_ref), &mut response);
-            }
-        }
-        response
-    }
-
-    fn read_events<'e>(&mut self, line: u64, events: impl Iterator<Item = &'e str>, response: &mut CallResponse) {
-        let mut message = Accumulator::default();
-        for data in events {
-            match serde_json::from_str(data) {
-                Ok(StreamEvent::Error(error)) => set_error(&error, response),
-                Ok(event) => {
-                    if let Err(error) = message.push(&event) {
-                        self.push_problem(line, format!("response: {error}"));
-                    }
-                }
-                Err(error) => self.push_problem(line, format!("response event: {error}")),
-            }
-        }
-        if response.end == CallEnd::Unknown && message.is_complete() {
-            response.end = CallEnd::Completed;
-        }
-        if let Some(message) = message.partial_message() {
-            self.add_response_message(&message, response);
-        }
-    }
-
-    fn add_response_message(&mut self, message: &Message, response: &mut CallResponse) {
-        let text = |value: Option<&str>| value.map(str::to_owned);
-        response.message_id = text(message.id.text());
-        response.model = text(message.model.text());
-        response.stop_reason = message.stop_reason.get().cloned();
-        if let Some(usage) = message.usage.get() {
-            response.tokens = Some(tokens_of(usage));
-            response.speed = text(usage.speed.text());
-            response.geo = text(usage.inference_geo.text());
-            let server_tools = usage.server_tool_use.get();
-            response.web_searches =
-                server_tools.and_then(|tools| tools.web_search_requests.get().copied()).unwrap_or_default();
-        }
-        for block in message.content.clone().into_blocks() {
-            if let quipu_message::Block::ToolUse(call) = &block {
-                response.tool_calls.push(ToolCallRef { id: call.id.to_string(), name: call.name.clone() });
-            }
-            let json = serde_json::to_string(&block).unwrap_or_default();
-            if let Ok(part) = PromptPart::read_block(&json) {
-                response.blocks.push(self.trace.prompts.add_part(part));
-            }
-        }
-        let edits = message.context_management.get().and_then(|edits| edits.read::<ContextEdits>().ok());
-        response.context_edits = edits.and_then(|edits| edits.applied_edits.get().cloned()).unwrap_or_default();
-        let diagnostics = message.diagnostics.get().and_then(|found| found.read::<Diagnostics>().ok());
-        response.cache_diagnosis = diagnostics.and_then(|found| found.cache_miss_reason.get().cloned());
-    }
-}
-
-fn set_error(error: &StreamError, response: &mut CallResponse) {
-    response.error = Some(error.error.kind.text().unwrap_or("error").to_owned());
-    response.request_id = response.request_id.take().or_else(|| error.request_id.get().map(ToString::to_string));
-}
-
-fn tokens_of(usage: &Usage) -> Tokens {
-    let count = |value: Option<&u64>| value.copied().unwrap_or_default();
-    let split = usage.cache_creation.get();
-    let tokens = Tokens {
-        input: count(usage.input_tokens.get()),
-        output: count(usage.output_tokens.get()),
-        cache_write_5m: count(split.and_then(|split| split.ephemeral_5m_input_tokens.get())),
-        cache_write_1h: count(split.and_then(|split| split.ephemeral_1h_input_tokens.get())),
-        cache_read: count(usage.cache_read_input_tokens.get()),
-    };
-    tokens.with_cache_write_total(count(usage.cache_creation_input_tokens.get()))
 }
 
 fn starts_with_billing(part: &PromptPart) -> bool {
@@ -246,10 +209,6 @@ fn starts_with_billing(part: &PromptPart) -> bool {
 
 fn header(raw: &RawCall<'_>, name: &str) -> Option<String> {
     find_header(&raw.headers, name)
-}
-
-fn response_header(raw: &RawCall<'_>, name: &str) -> Option<String> {
-    find_header(&raw.response_headers, name)
 }
 
 type Headers<'a> = [(std::borrow::Cow<'a, str>, std::borrow::Cow<'a, str>)];

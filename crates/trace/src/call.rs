@@ -12,8 +12,10 @@ use crate::prompt_store::{Breakpoint, MessageKey, PartKey, TextId};
 pub struct Call {
     /// Position in [`Trace::calls`](crate::Trace::calls), in the order of the source.
     pub index: usize,
-    /// Id of the call in output: that of the source, or `call-N`.
+    /// Id of the call in output: that of the source, or `call-N`. Unique in the trace.
     pub id: String,
+    /// Position of its file in [`Trace::sources`](crate::Trace::sources).
+    pub source: usize,
     /// Line of the source, from 1; 0 if the format has no lines.
     pub line: u64,
     /// When the request was sent.
@@ -28,6 +30,9 @@ pub struct Call {
     pub path: String,
     /// Session, agent and account that made the call.
     pub identity: CallIdentity,
+    /// Purpose of the call as Claude Code records it in session files, for example `sdk` or
+    /// `agent:builtin:general-purpose`.
+    pub query_source: Option<String>,
     /// Values of `anthropic-beta`, in the order of the request.
     pub betas: Vec<String>,
     /// The request; `None` if its body was not recorded or is no request for a message.
@@ -98,9 +103,9 @@ pub struct RequestParts {
     pub speed: Option<String>,
     /// Limit of output tokens.
     pub max_tokens: Option<u64>,
-    /// Whether the response was to be streamed.
+    /// Whether the response was to be streamed; false if the source does not record it.
     pub is_stream: bool,
-    /// Bytes of the whole body.
+    /// Bytes of the whole body; of its parts if the request was rebuilt.
     pub body_bytes: u64,
 }
 

@@ -3,9 +3,9 @@
 use quipu_message::Role;
 use serde::Serialize;
 
-use crate::builder::Trace;
 use crate::call::{Call, RequestParts};
 use crate::prompt_store::{MessageKey, PartKey, TextId};
+use crate::trace::Trace;
 
 /// One difference between two requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use quipu_message::Role;
 use quipu_message::context_kind::ContextKind;
 use quipu_message::request_view::{MessageParts, PromptPart};
 use quipu_message::values::CacheLifetime;
+use quipu_message::{Message, Role};
 
 /// Id of a text in a [`PromptStore`]. Equal ids are equal texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -90,6 +90,9 @@ pub struct PromptStore {
     messages: Vec<PromptMessage>,
     message_ids: HashMap<Box<str>, MessageKey>,
     part_ids: HashMap<Box<str>, PartKey>,
+    /// Messages that differ from another one only in a breakpoint: the other one, the block
+    /// and its breakpoint; without a block and a breakpoint, the message without any.
+    breakpoint_variants: HashMap<(MessageKey, Option<(usize, Breakpoint)>), MessageKey>,
 }
 
 impl PromptStore {
@@ -130,6 +133,43 @@ impl PromptStore {
         let key = self.add_message_parts(MessageParts::read(raw)?);
         self.message_ids.insert(raw.into(), key);
         Ok(key)
+    }
+
+    /// Adds a message that is known to be new, for callers that read each message once.
+    pub(crate) fn add_new_message(&mut self, message: &Message) -> Result<MessageKey, serde_json::Error> {
+        MessageParts::read(&serde_json::to_string(message)?).map(|parts| self.add_message_parts(parts))
+    }
+
+    /// The same message with a breakpoint at one of its blocks; the message itself if it has no
+    /// such block.
+    pub(crate) fn with_breakpoint(&mut self, key: MessageKey, block: usize, breakpoint: Breakpoint) -> MessageKey {
+        if self.message(key).blocks.len() <= block {
+            return key;
+        }
+        self.breakpoint_variant(key, Some((block, breakpoint)))
+    }
+
+    /// The same message without breakpoints.
+    pub(crate) fn without_breakpoints(&mut self, key: MessageKey) -> MessageKey {
+        if self.message(key).blocks.iter().all(|block| block.breakpoint.is_none()) {
+            return key;
+        }
+        self.breakpoint_variant(key, None)
+    }
+
+    fn breakpoint_variant(&mut self, key: MessageKey, change: Option<(usize, Breakpoint)>) -> MessageKey {
+        if let Some(variant) = self.breakpoint_variants.get(&(key, change)) {
+            return *variant;
+        }
+        let mut message = self.message(key).clone();
+        match change {
+            Some((block, breakpoint)) => message.blocks[block].breakpoint = Some(breakpoint),
+            None => message.blocks.iter_mut().for_each(|block| block.breakpoint = None),
+        }
+        let variant = MessageKey(self.messages.len() as u32);
+        self.messages.push(message);
+        self.breakpoint_variants.insert((key, change), variant);
+        variant
     }
 
     /// Adds a raw tool definition of a request. It is read only if its text is new.

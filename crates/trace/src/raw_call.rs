@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
+use quipu_message::Message;
 
-use crate::call::CallEnd;
+use crate::call::{CallEnd, CallIdentity};
 
 /// One HTTP exchange as a capture file holds it. Importers fill in what their format knows.
 #[derive(Debug, Clone, Default)]
@@ -29,10 +30,18 @@ pub struct RawCall<'a> {
     pub status: Option<u16>,
     /// Body of the response.
     pub response: RawResponse<'a>,
+    /// Type of the API's error, if the source records it without the body.
+    pub error: Option<String>,
     /// How the exchange ended.
     pub end: CallEnd,
     /// Whether the call was derived from entries of a session file and not recorded.
     pub is_reconstructed: bool,
+    /// Session and agent as the source records them beside the headers. Headers take
+    /// precedence.
+    pub identity: CallIdentity,
+    /// Purpose of the call as Claude Code records it, for example `sdk` or
+    /// `agent:builtin:general-purpose`.
+    pub query_source: Option<String>,
     /// Id that the source gives the call, for example a request id; empty if none.
     pub source_id: Cow<'a, str>,
     /// Line of the source, from 1; 0 if the format has no lines.
@@ -51,4 +60,6 @@ pub enum RawResponse<'a> {
     Sse(Cow<'a, str>),
     /// Events of a stream, each as JSON.
     Events(Vec<Cow<'a, str>>),
+    /// A message that was already read.
+    Message(Box<Message>),
 }

@@ -12,8 +12,8 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::builder::Trace;
 use crate::call::Call;
+use crate::trace::Trace;
 
 pub use self::turns::TurnCalls;
 

@@ -11,9 +11,9 @@ use super::positions::Prompt;
 use super::stable_tools::StableTools;
 use super::store::{CacheStore, CallTimes};
 use super::token_counts::TokenCounts;
-use crate::builder::Trace;
 use crate::call::{Call, RequestParts};
 use crate::structure::Structure;
+use crate::trace::Trace;
 
 /// The calls of a trace, ready to be compared with the rules of the prompt cache.
 #[derive(Debug)]

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use crate::builder::Trace;
 use crate::call::{Call, CallResponse};
 use crate::prompt_store::PromptMessage;
 use crate::structure::{Branch, BranchKind, ForkReason, Structure};
+use crate::trace::Trace;
 
 /// Branch and predecessor of a call.
 #[derive(Debug, Clone, Copy)]

@@ -9,8 +9,8 @@ use quipu_message::{Block, Role};
 
 use super::history::{HistoryNode, HistoryTree, Lane};
 use super::{Branch, BranchKind, ForkReason, SessionCalls, Structure};
-use crate::builder::Trace;
 use crate::call::{Call, CallEnd, RequestParts};
+use crate::trace::Trace;
 
 /// Shortest text that proves a summary when it is found in a later request.
 const MIN_SUMMARY_CHARS: usize = 16;

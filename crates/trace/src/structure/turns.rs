@@ -5,9 +5,9 @@ use quipu_message::request_view::PromptPart;
 use quipu_message::{Role, StopReason, synthetic};
 
 use super::{Branch, BranchKind, Structure};
-use crate::builder::Trace;
 use crate::call::{Call, RequestParts};
 use crate::prompt_store::{MessageKey, PromptMessage};
+use crate::trace::Trace;
 
 /// The calls of one turn, those of its subagents and side tasks included.
 #[derive(Debug, Clone, Default)]

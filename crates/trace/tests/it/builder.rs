@@ -117,3 +117,13 @@ fn cleared_context_and_the_servers_diagnosis_are_read_from_stream_and_body() {
         );
     }
 }
+
+#[test]
+fn an_id_that_occurs_twice_is_made_unique() {
+    let mut builder = TraceBuilder::default();
+    for _ in 0..2 {
+        builder.push(&RawCall { source_id: "req_1".into(), ..RawCall::default() });
+    }
+    let ids: Vec<_> = builder.finish().calls.into_iter().map(|call| call.id).collect();
+    assert_eq!(ids, ["req_1", "req_1-2"]);
+}

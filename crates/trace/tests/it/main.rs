@@ -7,4 +7,6 @@ mod cache;
 mod capture;
 mod diff;
 mod explain;
+mod formats;
+mod session_files;
 mod structure;

@@ -1,0 +1,172 @@
+//! Session files of Claude Code and of `quipu-agent`.
+//!
+//! Newer files log every request ([`RequestLog`]): it is rebuilt from the file alone, and each
+//! message is proved by its hash. Other files show only the responses: their calls are marked
+//! as reconstructed, with the messages that `for_api` gives.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+use std::path::Path;
+
+use quipu_conversation::{Conversation, PastCall, RebuiltRequests, RequestLog, parse_timestamp};
+use quipu_transcript::{Entries, find, load_reader};
+
+use super::{CaptureFormat, ImportError};
+use crate::builder::TraceBuilder;
+use crate::call::{CallIdentity, RequestParts};
+use crate::prompt_store::MessageKey;
+use crate::raw_call::RawCall;
+
+mod logged;
+mod responses;
+
+use logged::LoggedCalls;
+use responses::{Response, Responses};
+
+/// Imports a session file and the files of its subagents.
+pub(super) fn import_file(path: &Path, builder: &mut TraceBuilder) -> Result<(), ImportError> {
+    let own = find::subagent_file(path);
+    let is_subagent = own.is_some();
+    let mut files = vec![(path.to_owned(), own)];
+    if !is_subagent {
+        let listed = [find::list_subagents(path), find::list_legacy_subagents(path)].concat();
+        files.extend(listed.into_iter().map(|file| (file.path.clone(), Some(file))));
+    }
+    for (path, subagent) in files {
+        builder.start_source(&path, CaptureFormat::Session);
+        let identity = CallIdentity {
+            agent_id: subagent.as_ref().map(|file| file.agent_id.to_string()),
+            parent_agent_id: subagent.and_then(|file| file.parent_agent_id).map(|id| id.to_string()),
+            ..CallIdentity::default()
+        };
+        import(|| File::open(&path), &identity, builder).map_err(|source| ImportError::Read { path, source })?;
+    }
+    Ok(())
+}
+
+/// Imports a session from a source that can be read only once; it is held in memory.
+pub(super) fn import_reader(mut input: impl Read, builder: &mut TraceBuilder) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    input.read_to_end(&mut bytes)?;
+    import(|| Ok(Cursor::new(&bytes)), &CallIdentity::default(), builder)
+}
+
+/// Imports one file. `open` is called again if responses without a logged request are found.
+fn import<R: Read>(
+    open: impl Fn() -> io::Result<R>,
+    identity: &CallIdentity,
+    builder: &mut TraceBuilder,
+) -> io::Result<()> {
+    let mut log = RequestLog::with_messages();
+    let mut responses = Responses::default();
+    for read in Entries::new(open()?, "").without_text() {
+        match read {
+            Ok(located) => {
+                log.push(located.line, &located.entry);
+                responses.push(located.line, &located.entry);
+            }
+            Err(problem) if problem.kind.is_harmless() => {}
+            Err(problem) => builder.push_problem(problem.line, problem.message),
+        }
+    }
+    let rebuilt = log.rebuild();
+    let mut calls = Vec::new();
+    logged_calls(&rebuilt, &responses, builder, &mut calls);
+    // A response to a request that is logged elsewhere is a copy from the session that this
+    // one continues. Files without any log, such as copies made by other programs, have lost it.
+    let is_own = |response: &&Response| response.request_ref.is_none() || rebuilt.requests.is_empty();
+    let own: HashMap<&str, &Response> =
+        responses.messages().filter(is_own).map(|response| (response.message_id.as_str(), response)).collect();
+    if !own.is_empty() {
+        past_calls(&load_reader(open()?), &own, builder, &mut calls);
+    }
+    calls.sort_by_key(|call| call.raw.line);
+    for mut call in calls {
+        fill_identity(&mut call.raw.identity, identity);
+        builder.set_call_parts(builder.call_count(), &call.raw, call.request, None);
+    }
+    Ok(())
+}
+
+/// A call of a session, ready to be added.
+struct SessionCall {
+    raw: RawCall<'static>,
+    request: Option<RequestParts>,
+}
+
+fn fill_identity(identity: &mut CallIdentity, of_file: &CallIdentity) {
+    identity.agent_id = identity.agent_id.take().or_else(|| of_file.agent_id.clone());
+    identity.parent_agent_id = identity.parent_agent_id.take().or_else(|| of_file.parent_agent_id.clone());
+}
+
+/// The calls of the request log, each with its response if there is one.
+fn logged_calls(
+    rebuilt: &RebuiltRequests,
+    responses: &Responses,
+    builder: &mut TraceBuilder,
+    calls: &mut Vec<SessionCall>,
+) {
+    for (line, hash) in &rebuilt.mismatched {
+        builder.push_problem(*line, format!("the content does not have the hash {hash}"));
+    }
+    let mut logged = LoggedCalls::new(rebuilt);
+    for request in &rebuilt.requests {
+        let parts = logged.request_parts(request, builder);
+        let entry = &request.entry;
+        let mut raw = RawCall {
+            started_at: entry.timestamp.text().and_then(parse_timestamp),
+            url: "/v1/messages".into(),
+            headers: vec![("anthropic-beta".into(), entry.betas().join(",").into())],
+            identity: CallIdentity {
+                session_id: entry.session_id.get().map(ToString::to_string),
+                agent_id: entry.agent_id.get().map(ToString::to_string),
+                ..CallIdentity::default()
+            },
+            query_source: entry.query_source.text().map(str::to_owned),
+            source_id: entry.id.clone().into(),
+            line: request.line,
+            ..RawCall::default()
+        };
+        if let Some(response) = responses.of_request(&entry.id) {
+            response.fill(&mut raw);
+        }
+        calls.push(SessionCall { raw, request: Some(parts) });
+    }
+}
+
+/// The calls of responses whose request is not logged.
+fn past_calls(
+    conversation: &Conversation,
+    responses: &HashMap<&str, &Response>,
+    builder: &mut TraceBuilder,
+    calls: &mut Vec<SessionCall>,
+) {
+    for part in conversation.past_requests() {
+        let wanted = part.calls.iter().filter_map(|call| Some((call, *responses.get(call.message_id.as_str())?)));
+        let wanted: Vec<(&PastCall, &Response)> = wanted.collect();
+        let Some(most) = wanted.iter().map(|(call, _)| call.sent).max() else { continue };
+        let keys = part.messages[..most].iter().map(|message| builder.prompts().add_new_message(message));
+        let keys: Result<Vec<MessageKey>, _> = keys.collect();
+        for (call, response) in wanted {
+            let mut raw = RawCall {
+                started_at: call.previous_time.as_deref().and_then(parse_timestamp),
+                url: "/v1/messages".into(),
+                is_reconstructed: true,
+                line: response.line,
+                ..RawCall::default()
+            };
+            response.fill(&mut raw);
+            let request = keys.as_ref().ok().map(|keys| RequestParts {
+                model: response.requested_model(),
+                messages: keys[..call.sent].to_vec(),
+                body_bytes: keys[..call.sent].iter().map(|key| builder.prompts().message(*key).bytes).sum(),
+                ..RequestParts::default()
+            });
+            if let Err(error) = &keys {
+                builder.push_problem(response.line, format!("messages before the response: {error}"));
+            }
+            calls.push(SessionCall { raw, request });
+        }
+    }
+}
