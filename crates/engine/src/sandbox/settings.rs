@@ -22,6 +22,10 @@ pub struct SandboxSettings {
     pub network: NetworkSettings,
     /// Not supported; causes a warning.
     pub enable_weaker_nested_sandbox: Option<bool>,
+    /// Whether settings that are not trusted set `enabled` to `false`. Kept apart, because
+    /// `fail_if_unavailable` has no effect without `enabled` and they must not cancel it.
+    #[serde(skip)]
+    is_disabled_by_untrusted: bool,
 }
 
 /// What commands in the sandbox may read and write. Paths may begin with `~/`, or are
@@ -74,8 +78,10 @@ impl SandboxSettings {
             self.auto_allow_bash_if_sandboxed =
                 layer.auto_allow_bash_if_sandboxed.or(self.auto_allow_bash_if_sandboxed);
         }
-        if layer.enabled == Some(false) || trusted {
-            self.enabled = layer.enabled.or(self.enabled);
+        match (layer.enabled, trusted) {
+            (Some(enabled), true) => (self.enabled, self.is_disabled_by_untrusted) = (Some(enabled), false),
+            (Some(false), false) => self.is_disabled_by_untrusted = true,
+            _ => {}
         }
         self.excluded_commands.extend(layer.excluded_commands.iter().cloned());
         self.filesystem.deny_write.extend(layer.filesystem.deny_write.iter().cloned());
@@ -143,7 +149,7 @@ impl SandboxSettings {
 
     /// Whether commands are approved because they run in the sandbox.
     pub(crate) fn approves_sandboxed(&self) -> bool {
-        self.enabled == Some(true) && self.auto_allow_bash_if_sandboxed != Some(false)
+        self.enabled == Some(true) && !self.is_disabled_by_untrusted && self.auto_allow_bash_if_sandboxed != Some(false)
     }
 }
 
@@ -170,6 +176,9 @@ mod tests {
         assert!(settings.allows_network(false));
         settings.merge(&parse_settings(r#"{"enabled":false}"#), false);
         assert!(!settings.approves_sandboxed());
+        assert_eq!((settings.enabled, settings.fail_if_unavailable), (Some(true), Some(true)), "it is still required");
+        settings.merge(&parse_settings(r#"{"enabled":true}"#), true);
+        assert!(settings.approves_sandboxed(), "settings of higher precedence enable it again");
     }
 
     #[test]
