@@ -46,7 +46,10 @@ pub(crate) fn enter(
     let git = Git { root, env, trusted };
     if !trusted && git.uses_external_files().map_err(|error| fail(error.to_string()))? {
         let git = root.join(".git");
-        return Err(fail(format!("{} names files elsewhere; start with --trust-folder to use it", git.display())));
+        return Err(fail(format!(
+            "{} names files elsewhere or programs; start with --trust-folder to use it",
+            git.display()
+        )));
     }
     let path = root.join(".claude/worktrees").join(&name);
     // A link in the repository must not lead the session elsewhere.
@@ -96,7 +99,8 @@ const WRITTEN_PATHS: [&str; 8] =
 
 impl Git<'_> {
     /// Whether the repository keeps its files elsewhere, or settings that [`Git::safe_settings`] does
-    /// not see: which files are included may depend on the branch and the worktree.
+    /// not see: which files are included may depend on the branch and the worktree. Hooks in the
+    /// settings, which git has since 2.54, run whatever `core.hooksPath` is.
     fn uses_external_files(&self) -> io::Result<bool> {
         let git = self.root.join(".git");
         if !git.symlink_metadata()?.is_dir() || WRITTEN_PATHS.iter().any(|name| git.join(name).is_symlink()) {
@@ -105,7 +109,8 @@ impl Git<'_> {
         let listed = self.run(&[], &["config", "--local", "--no-includes", "--null", "--name-only", "--list"])?;
         let elsewhere = |key: &str| {
             let key = key.to_lowercase();
-            key.starts_with("include.") || key.starts_with("includeif.") || key == "extensions.worktreeconfig"
+            let starts = ["include.", "includeif.", "hook."];
+            starts.iter().any(|start| key.starts_with(start)) || key == "extensions.worktreeconfig"
         };
         Ok(!listed.status.success() || String::from_utf8_lossy(&listed.stdout).split('\0').any(elsewhere))
     }
@@ -255,6 +260,8 @@ mod tests {
         }
         check(|git, filter| include(git, "onbranch:worktree-*", filter));
         check(|git, filter| include(git, "gitdir:**/worktrees/**", filter));
+        const HOOK: &str = "[hook \"evil\"]\n\tevent = post-checkout\n\tcommand = true\n";
+        check(|git, _| fs::write(git.join("config"), HOOK).unwrap());
         check(|git, filter| {
             fs::write(git.join("config"), "[extensions]\n\tworktreeConfig = true\n").unwrap();
             fs::write(git.join("config.worktree"), filter).unwrap();
