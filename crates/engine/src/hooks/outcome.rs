@@ -130,19 +130,21 @@ impl HookOutcome {
         }
         if let Some(specific) = specific {
             let why = specific.permission_decision_reason.text().unwrap_or_default().to_owned();
+            // Output for another event can restrict, but not allow.
+            let is_for_event = specific.hook_event_name.text().is_none_or(|event| event == self.event);
             match specific.permission_decision.get() {
                 Some(PermissionDecision::Deny) => self.add_block(why),
                 Some(PermissionDecision::Ask) => self.ask = true,
-                Some(PermissionDecision::Allow) => self.allow = true,
+                Some(PermissionDecision::Allow) if is_for_event => self.allow = true,
                 _ => {}
             }
-            if let Some(input) = specific.updated_input.get() {
+            if let Some(input) = specific.updated_input.get().filter(|_| is_for_event) {
                 self.updated_input = Some(input.clone());
             }
             if let Some(output) = specific.updated_tool_output.get() {
                 self.updated_output = Some(output.clone());
             }
-            if let Some(answer) = specific.decision.get() {
+            if let Some(answer) = specific.decision.get().filter(|_| is_for_event) {
                 self.permission_response = Some(answer.clone());
             }
             if let Some(context) = specific.additional_context.text().map(str::to_owned) {
@@ -245,5 +247,32 @@ impl HookOutcome {
         let line =
             AttachmentEntry { rendered: rendered.into(), rendered_role: role.into(), ..new_attachment(attachment) };
         self.attachments.push(Entry::Attachment(Box::new(line)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use quipu_message::hook::AnyHookSpecific;
+
+    use super::*;
+
+    #[test]
+    fn output_for_another_event_allows_nothing() {
+        let check = |event: Maybe<String>, decision: PermissionDecision| {
+            let specific = AnyHookSpecific {
+                hook_event_name: event,
+                permission_decision: Maybe::Value(decision),
+                ..AnyHookSpecific::default()
+            };
+            let output = AnyHookOutput { specific: Maybe::Value(specific), ..AnyHookOutput::default() };
+            let mut outcome = HookOutcome::new("PreToolUse", "PreToolUse:Bash", None);
+            outcome.add_run(HookRun { output, ..HookRun::default() });
+            (outcome.allow, outcome.deny_reason.is_some())
+        };
+        let event = |name: &str| Maybe::Value(name.to_owned());
+        assert_eq!(check(event("PreToolUse"), PermissionDecision::Allow), (true, false));
+        assert_eq!(check(Maybe::Absent, PermissionDecision::Allow), (true, false));
+        assert_eq!(check(event("PostToolUse"), PermissionDecision::Allow), (false, false));
+        assert_eq!(check(event("PostToolUse"), PermissionDecision::Deny), (false, true));
     }
 }
