@@ -291,7 +291,7 @@ fn evaluate_commands(ctx: &PermissionContext<'_>, script: &Script, folders: &Pos
             [(_, CommandFinding::AllowedByRule(rule))] => DecisionReason::from_rule(rule),
             _ => DecisionReason::Subcommands,
         };
-        return match choose_profile(&findings, text) {
+        return match choose_profile(&findings, text, folders) {
             Some(profile) => match ctx.workspace.sandbox().check_available(profile, &ctx.workspace.command_context()) {
                 Ok(()) => Decision::Allow { reason, profile },
                 Err(reason) => ask_without_sandbox(ctx, findings.iter().map(|(part, _)| *part).collect(), &reason),
@@ -315,8 +315,13 @@ fn evaluate_commands(ctx: &PermissionContext<'_>, script: &Script, folders: &Pos
 /// A command that a rule allows needs [`SandboxProfile::None`], and then the kernel cannot
 /// limit the effect of a parser mistake on the other commands. So these must be simple:
 /// they only read, and the text contains nothing that bash would expand or join. Git is
-/// excluded unless a rule allows it, because it runs programs that a repository configures.
-fn choose_profile(findings: &[(&SimpleCommand, CommandFinding<'_>)], text: &str) -> Option<SandboxProfile> {
+/// excluded unless a rule allows it, because it runs programs that a repository configures,
+/// and so is a search that follows links out of the session's folders.
+fn choose_profile(
+    findings: &[(&SimpleCommand, CommandFinding<'_>)],
+    text: &str,
+    folders: &PossibleCwds,
+) -> Option<SandboxProfile> {
     let any = |is: fn(&CommandFinding<'_>) -> bool| findings.iter().any(|(_, finding)| is(finding));
     let changes = any(|finding| matches!(finding, CommandFinding::AllowedChange));
     if !any(|finding| matches!(finding, CommandFinding::AllowedByRule(_))) {
@@ -330,7 +335,10 @@ fn choose_profile(findings: &[(&SimpleCommand, CommandFinding<'_>)], text: &str)
         parts.any(|(part, _)| is_git(strip_wrappers(&part.words)))
     };
     let runs_git = has_git(false) && !has_git(true);
-    (!changes && (!reads || !(expands || runs_git))).then_some(SandboxProfile::None)
+    let mut reading = findings.iter().filter(|(_, finding)| matches!(finding, CommandFinding::ReadOnly));
+    let follows_links = reading
+        .any(|(part, _)| known_commands::may_follow_links(strip_wrappers(&part.words), |name| folders.is_folder(name)));
+    (!changes && (!reads || !(expands || runs_git || follows_links))).then_some(SandboxProfile::None)
 }
 
 /// Asks about a command that would be allowed if a sandbox were available.
@@ -544,6 +552,9 @@ impl PossibleCwds {
         let is = |part: &&SimpleCommand, names: &[&str]| {
             strip_wrappers(&part.words).first().is_some_and(|word| names.contains(&word.text.as_str()))
         };
+        if script.commands.iter().any(redirects_folders) {
+            return Self(None);
+        }
         let moves: Vec<&SimpleCommand> =
             script.commands.iter().filter(|part| is(part, &["cd", "pushd", "popd"])).collect();
         match moves.as_slice() {
@@ -605,6 +616,17 @@ impl PossibleCwds {
         };
         self.is_inside_workspace(ctx, name) && self.0.as_ref().is_some_and(|folders| folders.iter().all(open))
     }
+}
+
+/// Whether a command sets a variable or option that changes where `cd` or `~` leads.
+fn redirects_folders(part: &SimpleCommand) -> bool {
+    const SETTERS: &str =
+        "builtin command declare export getopts local mapfile printf read readarray readonly shopt typeset";
+    let names = ["CDPATH", "HOME", "OLDPWD", "PWD", "cdable_vars"];
+    let sets = part.words.first().is_some_and(|first| SETTERS.split(' ').any(|setter| setter == first.text));
+    let is_named = |text: &str| names.iter().any(|name| text.contains(name));
+    part.assignments.iter().any(|assignment| is_named(assignment.split('=').next().unwrap_or_default()))
+        || sets && part.words.iter().any(|word| is_named(&word.text))
 }
 
 /// Whether a word is a folder for `cd`; options and an empty word go home or back.

@@ -1,6 +1,6 @@
 //! Patterns of rules about files. All comparisons of paths with rules are made here.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
@@ -12,7 +12,8 @@ use crate::tool::Workspace;
 /// A compiled pattern of a rule about files.
 ///
 /// An allow rule must match the resolved path. For a deny or ask rule it is enough if the
-/// path as given, the resolved path, or the pattern with its own links resolved matches.
+/// path as given, the resolved path, or the pattern with its own links resolved matches, and
+/// upper and lower case are the same, as they are to some file systems.
 #[derive(Debug)]
 pub(super) struct PathPattern {
     matchers: Vec<(PathBuf, Gitignore)>,
@@ -33,7 +34,8 @@ impl PathPattern {
             anchors.dedup();
         }
         let starts = anchors.iter().map(|(root, pattern)| literal_prefix(root, pattern)).collect();
-        let compiled = |(root, pattern): (PathBuf, String)| Some((root.clone(), build_matcher(&root, &pattern)?));
+        let compiled =
+            |(root, pattern): (PathBuf, String)| Some((root.clone(), build_matcher(&root, &pattern, !allows)?));
         Some(Self {
             matchers: anchors.into_iter().filter_map(compiled).collect(),
             literal_prefixes: starts,
@@ -47,11 +49,21 @@ impl PathPattern {
         let Some(real) = &target.real else { return !self.is_allow_rule };
         let names = |path: &Path| {
             self.matchers.iter().any(|(root, matcher)| {
-                path.starts_with(root) && matcher.matched_path_or_any_parents(path, path.is_dir()).is_ignore()
+                let inside = strip_root(path, root, !self.is_allow_rule);
+                inside.is_some_and(|inside| matcher.matched_path_or_any_parents(inside, path.is_dir()).is_ignore())
             })
         };
         names(real) || (!self.is_allow_rule && *real != target.given && names(&without_dots(&target.given)))
     }
+}
+
+/// Returns the part of a path below a folder; `None` if the path is not inside it.
+fn strip_root<'a>(path: &'a Path, root: &Path, ignores_case: bool) -> Option<&'a Path> {
+    let lower = |part: Component<'_>| part.as_os_str().to_string_lossy().to_lowercase();
+    let is_same = |a: Component<'_>, b: Component<'_>| a == b || (ignores_case && lower(a) == lower(b));
+    let mut rest = path.components();
+    let is_inside = root.components().all(|part| rest.next().is_some_and(|name| is_same(name, part)));
+    is_inside.then_some(rest.as_path())
 }
 
 /// Returns the folder that a pattern is relative to, and the rest of the pattern: `//` is the
@@ -92,9 +104,9 @@ fn literal_prefix(root: &Path, pattern: &str) -> PathBuf {
     root.join(names.take_while(|name| !name.is_empty() && !name.contains(['*', '?', '[', '\\'])).collect::<PathBuf>())
 }
 
-fn build_matcher(root: &Path, pattern: &str) -> Option<Gitignore> {
+fn build_matcher(root: &Path, pattern: &str, ignores_case: bool) -> Option<Gitignore> {
     // `!` and `#` are part of the name here, not negation or comment as in ignore files.
     let pattern = if pattern.starts_with(['!', '#']) { format!("\\{pattern}") } else { pattern.to_owned() };
     let mut builder = GitignoreBuilder::new(root);
-    builder.add_line(None, &pattern).ok()?.build().ok()
+    builder.case_insensitive(ignores_case).ok()?.add_line(None, &pattern).ok()?.build().ok()
 }

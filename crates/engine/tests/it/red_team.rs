@@ -189,18 +189,31 @@ pub(crate) const ROWS: &[Row] = &[
     ("a repository without .git", PermissionMode::Auto, &[], "mkdir -p n/objects n/refs; echo 'ref: refs/heads/main' > n/HEAD; cp docs/config n/config"),
     ("the settings of a repository without .git", PermissionMode::Auto, &[], "echo '[alias]' >> docs/config; mv docs/HEAD docs/x; echo x > docs/HEAD"),
     ("the same where a rule allows it", PermissionMode::Default, &["allow Bash(cp:*)", "deny Edit(.env.d/**)"], "cp -r empty .env.d"),
+    // A fifth round, from docs/permissions.md alone.
+    ("a folder found through CDPATH", PermissionMode::Default, &["allow Bash", "deny Read(~/.ssh/**)"], "export CDPATH=@HOME@; cd .ssh && cat id_rsa"),
+    ("another home", PermissionMode::Default, &["allow Bash", "deny Read(./src/.env)"], "export HOME=@P@/src; cat ~/.env"),
+    ("a variable for a folder", PermissionMode::Default, &["allow Bash", "deny Read(./src/.env)"], "shopt -s cdable_vars; d=@P@/src; cd d && cat .env"),
+    ("a name in another case", PermissionMode::Default, &["allow Bash", "deny Read(.ENV)"], "cat .env src/.env"),
+    ("deny rules: make from a pipe", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "printf 'x:\n\trm a.txt\n' | make -f -"),
+    ("deny rules: python from a pipe", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "echo 'import os; os.system(\"rm a.txt\")' | python3"),
+    ("deny rules: the shell's history", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "history -s rm a.txt; fc -e - rm"),
+    ("deny rules: gdb's shell", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "gdb -batch -ex 'shell rm a.txt'"),
+    ("deny rules: a git option with its value", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "git -c user.name=n -c user.email=e commit -q --allow-empty -m x; git rebase -x'rm a.txt' --root"),
+    ("deny rules: options of package managers", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "apt-get -o APT::Update::Pre-Invoke::='rm a.txt' update --print-uris"),
 ];
 
 /// An attempt that needs files of its own: what changes the world, then the attempt.
 type RowWithFiles = (fn(&Path), Row);
 
-/// Attempts of the third round that need files of their own.
+/// Attempts that need files of their own.
 #[rustfmt::skip]
 const WITH_FILES: &[RowWithFiles] = &[
     (link_git, ("a .git that is a link", PermissionMode::Auto, &[], "cat @HOME@/.ssh/id_rsa")),
     (false_worktree, ("a .git that names a false worktree", PermissionMode::Auto, &[], "cat @HOME@/.ssh/id_rsa")),
     (run_by_git, ("git beside a command that a rule allows", PermissionMode::Default, &["allow Bash(ls:*)"], "ls && git status")),
     (run_by_git, ("the same with git diff", PermissionMode::Default, &["allow Bash(ls:*)"], "git diff; ls")),
+    (link_with_twin, ("diff of folders beside a command that a rule allows", PermissionMode::Default, &["allow Bash(true:*)"], "true; diff tmpl twin")),
+    (link_with_twin, ("diff of a file with a folder beside one", PermissionMode::Default, &["allow Bash(true:*)"], "diff twin/evil tmpl; true")),
 ];
 
 /// A scratch world: `home`, `out` and the session's folder `p`.
@@ -392,6 +405,12 @@ fn false_worktree(world: &Path) {
     fs::create_dir(p.join("own")).unwrap();
     fs::write(p.join("own/gitdir"), format!("{}\n", p.join(".git").display())).unwrap();
     fs::write(p.join("own/commondir"), "../..\n").unwrap();
+}
+
+/// Gives a link that leads outside a file of the same name in another folder.
+fn link_with_twin(world: &Path) {
+    fs::create_dir(world.join("p/twin")).unwrap();
+    fs::write(world.join("p/twin/evil"), "text\n").unwrap();
 }
 
 /// Gives the session's repository a program to run.

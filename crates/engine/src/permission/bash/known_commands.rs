@@ -227,6 +227,12 @@ pub(super) fn may_search_files(words: &[Word], is_folder: impl Fn(&str) -> bool)
     greps || operands(rest).into_iter().any(is_folder)
 }
 
+/// Whether a command that only reads may follow links inside the folders it names, out of the
+/// session's folders. The paths that it names are checked, but not the files inside them.
+pub(super) fn may_follow_links(words: &[Word], is_folder: impl Fn(&str) -> bool) -> bool {
+    words.split_first().is_some_and(|(first, rest)| first.text == "diff" && operands(rest).into_iter().any(is_folder))
+}
+
 /// Whether a command may copy or move links: `cp -r`, and `mv` of anything but a file.
 /// Names later in the script may then refer to other files.
 pub(super) fn may_move_links(words: &[Word], is_file: impl Fn(&str) -> bool) -> bool {

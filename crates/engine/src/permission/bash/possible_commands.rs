@@ -10,18 +10,21 @@ const WRAPPERS: &str = "\
     gosu pkexec prlimit numactl setarch torsocks proxychains xvfb-run rlwrap valgrind perf start-stop-daemon \
     export declare typeset readonly local coproc \
     choom ssh-agent linux32 linux64 i386 x86_64 uname26 dbus-run-session systemd-inhibit sg capsh npx bunx \
-    caffeinate cpulimit chronic eatmydata fakechroot faketime runcon direnv mise asdf";
+    caffeinate cpulimit chronic eatmydata fakechroot faketime runcon direnv mise asdf \
+    uclampset pipesz scp sftp nix-shell just";
 
 /// Programs that run the words after a certain argument.
-const RUNNERS: [(&str, &str); 10] = [
+const RUNNERS: [(&str, &str); 12] = [
     ("bundle", "exec"),
     ("conda", "run"),
     ("hatch", "run"),
     ("npm", "exec"),
     ("pdm", "run"),
     ("pipenv", "run"),
+    ("pixi", "run"),
     ("pnpm", "exec"),
     ("poetry", "run"),
+    ("rye", "run"),
     ("uv", "run"),
     ("yarn", "exec"),
 ];
@@ -34,10 +37,15 @@ const INTERPRETERS: &str = "\
     awk gawk mawk nawk sed gsed perl python pypy ruby node nodejs deno bun php lua luajit tclsh expect osascript \
     vi vim nvim ex ed emacs make gmake tar rsync zip man rg split sort bc dc psql sqlite mysql openssl gpg crontab at \
     cc gcc g++ c++ clang clang++ cpp tcc lldb socat nano cpio less more lftp gnuplot julia octave guile racket \
-    ipython raku ghci erl elixir groovy rscript logrotate";
+    ipython raku ghci erl elixir groovy rscript logrotate apt apt-get dpkg go cargo";
+
+/// Interpreters that run their standard input if they are given neither code nor a file, or `-`.
+const STDIN_INTERPRETERS: &str = "\
+    perl python pypy ruby node nodejs deno bun php lua luajit tclsh expect osascript julia guile raku \
+    awk gawk mawk nawk sed gsed make gmake ed ex at batch crontab";
 
 /// Git subcommands that run commands given as arguments.
-const GIT_RUNNING_SUBCOMMANDS: &str = "config bisect submodule rebase filter-branch difftool mergetool";
+const GIT_RUNNING_SUBCOMMANDS: &str = "config bisect submodule rebase filter-branch difftool mergetool for-each-repo";
 /// Options of git before the subcommand that take a value.
 pub(super) const GIT_VALUE_OPTIONS: &str = "-C -c --git-dir --work-tree --namespace --config-env";
 
@@ -141,12 +149,16 @@ impl PossibleCommands {
         if name != first.text {
             self.add_named(name, &words[1..]);
         }
+        self.runs_unknown |= runs_stdin(name, &words[1..]);
         if name == "git" {
             self.add_git(&words[1..]);
         } else if is_interpreter(name) {
             // A bare word is a file or a target.
             let is_code = |word: &&Word| word.text.contains(|c: char| !c.is_alphanumeric() && !"-_./".contains(c));
-            words[1..].iter().filter(is_code).for_each(|word| self.add_code(&word.text));
+            for word in words[1..].iter().filter(is_code) {
+                self.add_code(&word.text);
+                self.add_code(option_value(&word.text));
+            }
             if contains_word("sed gsed", name) {
                 words[1..].iter().for_each(|word| self.sed(&word.text));
             }
@@ -156,6 +168,9 @@ impl PossibleCommands {
         } else if contains_word(EVALUATORS, name) {
             words[1..].iter().for_each(|word| self.add_code(&word.text));
         } else if is_wrapper(name, &words[1..]) {
+            if name == "gdb" {
+                words[1..].iter().for_each(|word| self.add_code(&word.text));
+            }
             self.runs_unknown |= name == "eval" && words.iter().any(|word| !word.is_literal);
             // The input of xargs may become the command that it runs.
             let runs = |word: &Word| {
@@ -228,6 +243,7 @@ impl PossibleCommands {
             let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
             self.add_git_setting(&texts[1..].join("="));
             self.add_code(&texts.join(" "));
+            texts.iter().for_each(|text| self.add_code(option_value(text)));
         }
     }
 
@@ -298,6 +314,23 @@ fn has_explicit_script(words: &[Word]) -> bool {
     known && given.is_some_and(is_file)
 }
 
+/// Whether an interpreter runs code from its standard input: it is given nothing but options
+/// without code, or `-`. `fc` runs what the shell remembers.
+fn runs_stdin(name: &str, words: &[Word]) -> bool {
+    if name != "fc" && !contains_word(STDIN_INTERPRETERS, without_version(name)) {
+        return false;
+    }
+    let is_stdin = |word: &Word| {
+        let value = option_value(&word.text);
+        word.text == "-" || word.text.starts_with('-') && value == "-" || value.starts_with("/dev/")
+    };
+    let shows = ["--version", "--help", "-V", "-v", "-h", "-l"];
+    let is_query = |word: &Word| shows.contains(&word.text.as_str());
+    let is_bare = words.iter().all(|word| word.text.starts_with('-') && !word.text.contains(char::is_whitespace));
+    let takes_input = !contains_word("make gmake", name);
+    words.iter().any(is_stdin) || takes_input && (is_bare || name == "fc") && !words.iter().any(is_query)
+}
+
 /// Whether a program runs its arguments as a command.
 fn is_wrapper(name: &str, words: &[Word]) -> bool {
     let told = |word: &str| words.iter().any(|given| given.text == word);
@@ -332,5 +365,9 @@ fn contains_word(words: &str, name: &str) -> bool {
 }
 
 fn is_interpreter(name: &str) -> bool {
-    contains_word(INTERPRETERS, name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'))
+    contains_word(INTERPRETERS, without_version(name))
+}
+
+fn without_version(name: &str) -> &str {
+    name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
 }
