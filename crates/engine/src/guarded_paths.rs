@@ -2,12 +2,12 @@
 //! files, agent settings). No mode but `bypassPermissions` and no broad rule allows changing them.
 
 use std::ffi::OsStr;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use crate::path::resolve;
 
 /// Guarded folders, at any depth.
-const GUARDED_FOLDERS: [&str; 13] = [
+const GUARDED_FOLDERS: [&str; 17] = [
     ".git",
     ".hg",
     ".jj",
@@ -21,13 +21,17 @@ const GUARDED_FOLDERS: [&str; 13] = [
     ".devcontainer",
     ".yarn",
     ".mvn",
+    ".codex",
+    ".cursor",
+    ".gemini",
+    ".zed",
 ];
 
 /// Guarded folders below `.config`.
 pub(crate) const CONFIG_FOLDERS: [&str; 4] = ["git", "fish", "autostart", "systemd"];
 
 /// Guarded files, at any depth.
-const GUARDED_FILES: [&str; 40] = [
+const GUARDED_FILES: [&str; 33] = [
     ".bash_aliases",
     ".bash_login",
     ".bash_logout",
@@ -42,9 +46,6 @@ const GUARDED_FILES: [&str; 40] = [
     ".gitmodules",
     ".inputrc",
     ".kshrc",
-    ".lefthook.toml",
-    ".lefthook.yaml",
-    ".lefthook.yml",
     ".login",
     ".logout",
     ".mcp.json",
@@ -62,21 +63,42 @@ const GUARDED_FILES: [&str; 40] = [
     ".zshrc",
     "bunfig.toml",
     "gradle-wrapper.properties",
-    "lefthook-local.yml",
-    "lefthook.toml",
-    "lefthook.yaml",
-    "lefthook.yml",
     "maven-wrapper.properties",
     "pyrightconfig.json",
 ];
 
 /// Prefixes of names of further guarded files.
-const GUARDED_PREFIXES: [&str; 2] = [".pnp.", ".yarnrc"];
+const GUARDED_PREFIXES: [&str; 5] = [".lefthook", ".pnp.", ".yarnrc", "lefthook-local.", "lefthook."];
+
+/// The user's home folder, as far as the folders of a session contain it.
+///
+/// Programs read their start-up files there, under more names than a list can hold. So
+/// everything hidden in it is guarded, unless the session has a folder inside the hidden one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GuardedHome<'a> {
+    /// Home folder, resolved.
+    pub(crate) home: Option<&'a Path>,
+    /// Folders of the session, resolved.
+    pub(crate) folders: &'a [PathBuf],
+}
+
+impl GuardedHome<'_> {
+    /// Returns the hidden name directly in home that a resolved path leads through; `None` if
+    /// there is none, or if home is not in the session's folders.
+    pub(crate) fn hidden_name(self, path: &Path) -> Option<String> {
+        let home = self.home?;
+        let name = comparable(path.strip_prefix(home).ok()?.iter().next()?);
+        let innermost = self.folders.iter().filter(|folder| path.starts_with(folder));
+        let innermost = innermost.max_by_key(|folder| folder.components().count())?;
+        (name.starts_with('.') && home.starts_with(innermost)).then_some(name)
+    }
+}
 
 /// Whether a path is guarded, as given or after its links are resolved.
-pub(crate) fn is_guarded(path: &Path) -> bool {
+pub(crate) fn is_guarded(path: &Path, home: GuardedHome<'_>) -> bool {
     let real = resolve(path).unwrap_or_else(|| path.to_owned());
-    [path, &real].iter().any(|path| guarded_names(path).next().is_some() || is_in_repository(path))
+    let named = |path: &Path| guarded_names(path).next().is_some() || home.hidden_name(path).is_some();
+    [path, &real].iter().any(|path| named(path) || is_in_repository(path))
 }
 
 /// Whether a path contains a guarded name; does not access the file system.
@@ -112,7 +134,7 @@ pub(crate) fn guarded_names(path: &Path) -> impl Iterator<Item = String> {
     let mut names: Vec<String> = names.collect();
     // Worktrees are below `.claude`, but files in them are not guarded for that.
     if let Some(at) = names.windows(2).position(|pair| pair[0] == ".claude" && pair[1] == "worktrees") {
-        names.drain(at..names.len().min(at + 3));
+        names.drain(at..at + 2);
     }
     let is_read = |pair: &[String]| pair[0] == ".config" && CONFIG_FOLDERS.contains(&pair[1].as_str());
     let below_config = names.windows(2).any(is_read);

@@ -16,7 +16,6 @@ use super::path_pattern::PathPattern;
 use super::rules::SourcedRule;
 use super::shell::{self, Redirect, Script, ShellParseError, SimpleCommand, Word};
 use super::{Behavior, PermissionMode, Rule, RuleSource, file_tools};
-use crate::guarded_paths::is_guarded;
 use crate::path::{TargetPath, resolve, without_dots};
 use crate::sandbox::SandboxProfile;
 use crate::tool::Workspace;
@@ -364,7 +363,7 @@ fn ask_for_commands(
     if let Some(rules) = rules.filter(|rules| !rules.is_empty()) {
         suggestions.push(suggest_rules(rules, RuleSource::Local));
     }
-    if let Some((path, _)) = path.as_ref().filter(|(path, _)| !is_guarded(path)) {
+    if let Some((path, _)) = path.as_ref().filter(|(path, _)| !ctx.workspace.is_guarded(path)) {
         suggestions.extend(file_tools::suggest_accept_edits(path, false));
     }
     let blocked_path = path.map(|(path, _)| path);
@@ -498,7 +497,7 @@ fn inspect_redirect<'a>(ctx: &PermissionContext<'a>, file: &Redirect, folders: &
     let target = TargetPath::new(ctx.workspace.cwd().join(name));
     let path = target.given.clone();
     let tool = if file.is_write { "Edit" } else { "Read" };
-    let covers = |rule: &SourcedRule| !file.is_write || is_covered_by_rule(rule, &path);
+    let covers = |rule: &SourcedRule| !file.is_write || is_covered_by_rule(rule, &path, ctx.workspace);
     let allows = |rule: &SourcedRule| {
         folders.is_single() && file_tools::rule_matches(rule, tool, &target, ctx.workspace) && covers(rule)
     };
@@ -612,7 +611,7 @@ impl PossibleCwds {
             let path = folder.join(name);
             let real = crate::path::resolve(&path);
             let is_folder = real.is_none_or(|real| ctx.workspace.folders().iter().any(|open| open.starts_with(&real)));
-            !is_folder && !is_guarded(&path)
+            !is_folder && !ctx.workspace.is_guarded(&path)
         };
         self.is_inside_workspace(ctx, name) && self.0.as_ref().is_some_and(|folders| folders.iter().all(open))
     }

@@ -12,7 +12,7 @@ use super::decision::{ApprovalRequest, Decision, DecisionReason, PermissionConte
 use super::path_pattern::PathPattern;
 use super::rules::SourcedRule;
 use super::{Behavior, PermissionMode, Rule, RuleSet, RuleSource};
-use crate::guarded_paths::{comparable, guarded_names, is_guarded, is_in_repository};
+use crate::guarded_paths::{comparable, guarded_names, is_in_repository};
 use crate::path::{TargetPath, resolve};
 use crate::tool::{HiddenFileFilter, Workspace};
 
@@ -46,7 +46,8 @@ pub(super) fn evaluate(ctx: &PermissionContext<'_>, input: &Value, target: &Targ
         return Decision::Deny { message, reason: DecisionReason::Mode(ctx.mode) };
     }
     let allowed = ctx.find_rule(Behavior::Allow, |rule| rule_matches(rule, ctx.tool, target, workspace));
-    let allowed = allowed.filter(|_| !(workspace.is_confined() && is_edit_tool(ctx.tool) && is_guarded(&path)));
+    let allowed =
+        allowed.filter(|_| !(workspace.is_confined() && is_edit_tool(ctx.tool) && workspace.is_guarded(&path)));
     if is_read_tool(ctx.tool) {
         if let Some(rule) = allowed.filter(|rule| !pattern_leaves_folder || rule.rule.content.is_none()) {
             return Decision::allow_unsandboxed(DecisionReason::from_rule(rule));
@@ -60,10 +61,10 @@ pub(super) fn evaluate(ctx: &PermissionContext<'_>, input: &Value, target: &Targ
         let message = format!("Cannot write to {} while in plan mode.", path.display());
         return Decision::Deny { message, reason: DecisionReason::Mode(ctx.mode) };
     }
-    if let Some(rule) = allowed.filter(|rule| is_covered_by_rule(rule, &path)) {
+    if let Some(rule) = allowed.filter(|rule| is_covered_by_rule(rule, &path, workspace)) {
         return Decision::allow_unsandboxed(DecisionReason::from_rule(rule));
     }
-    if ctx.mode.accepts_edits() && inside && !is_guarded(&path) {
+    if ctx.mode.accepts_edits() && inside && !workspace.is_guarded(&path) {
         return Decision::allow_unsandboxed(DecisionReason::Mode(ctx.mode));
     }
     ask_to_change(ctx, path, inside)
@@ -92,7 +93,7 @@ fn ask_to_change(ctx: &PermissionContext<'_>, path: PathBuf, inside: bool) -> De
     } else {
         (outside_message(ctx.tool, &path, ctx.workspace), Some(path.clone()))
     };
-    let suggestions = if is_guarded(&path) { Vec::new() } else { suggest_accept_edits(&path, inside) };
+    let suggestions = if ctx.workspace.is_guarded(&path) { Vec::new() } else { suggest_accept_edits(&path, inside) };
     Decision::Ask(Box::new(ApprovalRequest { message, reason: DecisionReason::NoRule, blocked_path, suggestions }))
 }
 
@@ -167,11 +168,14 @@ pub fn file_target(tool: &str, input: &Value, workspace: &Workspace) -> Option<T
 }
 
 /// Whether an allow rule covers a path. Guarded files are covered only by rules that name them.
-pub(super) fn is_covered_by_rule(rule: &SourcedRule, path: &Path) -> bool {
+pub(super) fn is_covered_by_rule(rule: &SourcedRule, path: &Path, workspace: &Workspace) -> bool {
     let pattern = rule.rule.content.as_deref().unwrap_or_default().to_lowercase();
     let written: Vec<&str> = pattern.split('/').collect();
     let real = resolve(path).unwrap_or_else(|| path.to_owned());
-    let named = |path: &Path| guarded_names(path).all(|name| written.contains(&name.as_str()));
+    let named = |path: &Path| {
+        let mut names = guarded_names(path).chain(workspace.hidden_home_name(path));
+        names.all(|name| written.contains(&name.as_str()))
+    };
     let file_name = real.file_name().map(comparable).unwrap_or_default();
     named(path) && named(&real) && (written.contains(&file_name.as_str()) || !is_in_repository(&real))
 }

@@ -24,4 +24,9 @@ impl CommandContext<'_> {
     pub(super) fn absolute(&self, path: &str) -> PathBuf {
         path::absolute(path, self.home.as_deref(), &self.cwd)
     }
+
+    /// Returns the home folder with its links resolved.
+    pub(super) fn resolved_home(&self) -> Option<PathBuf> {
+        self.home.clone().map(|home| path::resolve(&home).unwrap_or(home))
+    }
 }

@@ -42,7 +42,7 @@ const MAX_GIT_SETTINGS: usize = 16;
 
 /// Returns the folders of programs: system folders and those on PATH.
 pub(super) fn program_folders(context: &CommandContext<'_>) -> Vec<PathBuf> {
-    let home = context.home.clone().map(|home| resolve(&home).unwrap_or(home));
+    let home = context.resolved_home();
     // A PATH entry that is the home folder or above it grants nothing.
     let narrow = |path: &PathBuf| path.parent().is_some() && home.as_ref().is_none_or(|home| !home.starts_with(path));
     let path = context.env.get(OsStr::new("PATH")).map(std::env::split_paths).into_iter().flatten();

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use notify::event::{EventKind, ModifyKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
-use crate::guarded_paths::{CONFIG_FOLDERS, has_guarded_name, is_in_repository};
+use crate::guarded_paths::{CONFIG_FOLDERS, GuardedHome, has_guarded_name, is_in_repository};
 use crate::path::resolve;
 
 /// Maximum number of files and folders that a walk visits.
@@ -89,15 +89,16 @@ struct CacheKey {
 }
 
 impl RestrictedPathCache {
-    /// Finds the paths to protect among those that can be read (`readable`) and written
-    /// (`folders`). Guarded paths are searched only if something may be written.
+    /// Finds the paths to protect among those that can be read (`readable`) and written (the
+    /// session's folders). Guarded paths are searched only if something may be written.
     pub(super) fn find_restricted(
         &mut self,
         (version, refused): (u64, &SandboxRestrictions),
-        folders: &[PathBuf],
+        home: GuardedHome<'_>,
         readable: &[PathBuf],
         guarded: bool,
     ) -> RestrictedPaths {
+        let folders = home.folders;
         let wanted =
             CacheKey { rules_version: version, folders: folders.to_vec(), readable: readable.to_vec(), guarded };
         if let Some((known, found, watch)) = &self.last
@@ -118,7 +119,7 @@ impl RestrictedPathCache {
         let found = find_restricted(
             &roots,
             refused,
-            folders,
+            home,
             guarded,
             WalkLimits { max_walked: MAX_WALKED_PATHS, max_found: MAX_RESTRICTED_PATHS },
         );
@@ -156,10 +157,11 @@ struct WalkLimits {
 fn find_restricted(
     roots: &[PathBuf],
     refused: &SandboxRestrictions,
-    folders: &[PathBuf],
+    home: GuardedHome<'_>,
     guarded: bool,
     limits: WalkLimits,
 ) -> RestrictedPaths {
+    let folders = home.folders;
     let mut found = RestrictedPaths::default();
     // Each path with whether a parent folder is already read-only.
     let mut open: Vec<(PathBuf, bool)> = roots.iter().map(|root| (root.clone(), false)).collect();
@@ -177,7 +179,8 @@ fn find_restricted(
         }
         let is_part = |names: &[&str]| names.iter().any(|name| path.ends_with(name)) && is_in_repository(&path);
         // Git needs `HEAD` to treat a folder as a repository.
-        let named = guarded && !held && (has_guarded_name_below(&path, folders) || is_part(&["HEAD"]));
+        let has_name = || has_guarded_name_below(&path, folders) || home.hidden_name(&path).is_some();
+        let named = guarded && !held && (has_name() || is_part(&["HEAD"]));
         if named {
             found.guarded.push(GuardedPath { path: path.clone(), device: data.dev(), inode: data.ino() });
         }
@@ -209,11 +212,11 @@ fn has_guarded_name_below(path: &Path, folders: &[PathBuf]) -> bool {
 
 /// Returns all guarded paths in the folders, except those below another one. Without a limit,
 /// because a command could otherwise hide one behind many files.
-pub(super) fn find_guarded_paths(folders: &[PathBuf]) -> Vec<GuardedPath> {
+pub(super) fn find_guarded_paths(home: GuardedHome<'_>) -> Vec<GuardedPath> {
     find_restricted(
-        folders,
+        home.folders,
         &SandboxRestrictions::default(),
-        folders,
+        home,
         true,
         WalkLimits { max_walked: usize::MAX, max_found: usize::MAX },
     )

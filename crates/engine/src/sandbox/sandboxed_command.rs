@@ -13,6 +13,7 @@ use super::policy::{NetworkAccess, Policy};
 use super::restricted_paths::{GuardedPath, find_guarded_paths};
 use super::session_sandbox::{Sandbox, SandboxLevel};
 use super::{CommandContext, SandboxProfile, readable};
+use crate::guarded_paths::GuardedHome;
 use crate::path::resolve;
 
 /// Variables that commands in the profile `Read` get.
@@ -50,6 +51,7 @@ pub(crate) struct SandboxedCommand {
     policy: Policy,
     profile: SandboxProfile,
     folders: Vec<PathBuf>,
+    home: Option<PathBuf>,
     /// Guarded paths that existed before the command.
     guarded_before: Vec<GuardedPath>,
 }
@@ -76,6 +78,7 @@ impl Sandbox {
             policy,
             profile,
             folders: context.folders.clone(),
+            home: context.resolved_home(),
             guarded_before: guarded,
         }))
     }
@@ -117,7 +120,9 @@ impl Sandbox {
         let all: Vec<PathBuf> = read.iter().chain(&execute).cloned().collect();
         let restrictions = self.restrictions.read();
         let mut cache = self.cache.lock();
-        let mut found = cache.find_restricted((restrictions.0, &restrictions.1), folders, &all, writes);
+        let home = context.resolved_home();
+        let home = GuardedHome { home: home.as_deref(), folders };
+        let mut found = cache.find_restricted((restrictions.0, &restrictions.1), home, &all, writes);
         if found.is_incomplete {
             return Err("there are too many files to look for those that rules refuse".to_owned());
         }
@@ -194,7 +199,7 @@ impl SandboxedCommand {
         if self.profile != SandboxProfile::Workspace {
             return Vec::new();
         }
-        let mut made = find_guarded_paths(&self.folders);
+        let mut made = find_guarded_paths(GuardedHome { home: self.home.as_deref(), folders: &self.folders });
         made.retain(|guarded| !self.guarded_before.contains(guarded));
         let aside = |path: PathBuf| {
             let name = path.file_name()?.to_string_lossy().into_owned();

@@ -15,6 +15,7 @@ use url::Url;
 use super::seen_files::{ChangedFile, SeenFiles};
 use super::{FetchScope, PageCache, TaskList};
 use crate::clock::random_id;
+use crate::guarded_paths::{self, GuardedHome};
 use crate::path::{self, TargetPath, resolve};
 use crate::sandbox::{self, CommandContext, Sandbox};
 
@@ -223,6 +224,21 @@ impl Workspace {
     /// Whether a path, after resolving its links, is inside the folders.
     pub fn contains(&self, path: &Path) -> bool {
         resolve(path).is_some_and(|real| self.folders().iter().any(|folder| real.starts_with(folder)))
+    }
+
+    /// Whether a path is guarded: only a rule that names it allows changing it.
+    pub(crate) fn is_guarded(&self, path: &Path) -> bool {
+        self.with_home(|home| guarded_paths::is_guarded(path, home))
+    }
+
+    /// Returns the hidden name in home that guards a path ([`GuardedHome::hidden_name`]).
+    pub(crate) fn hidden_home_name(&self, path: &Path) -> Option<String> {
+        self.with_home(|home| home.hidden_name(path))
+    }
+
+    fn with_home<T>(&self, use_home: impl FnOnce(GuardedHome<'_>) -> T) -> T {
+        let home = self.home().map(|home| resolve(&home).unwrap_or(home));
+        use_home(GuardedHome { home: home.as_deref(), folders: &self.folders() })
     }
 
     /// Sets which files searches leave out ([`hidden_file_filter`](crate::permission::hidden_file_filter)).

@@ -391,6 +391,37 @@ async fn no_attempt_does_harm() {
     assert!(harm.is_empty(), "{harm:#?}");
 }
 
+#[tokio::test]
+async fn what_is_hidden_in_home_is_guarded_where_the_session_works_in_home() {
+    let temp = tempfile::tempdir().unwrap();
+    let home = temp.path().canonicalize().unwrap();
+    fs::create_dir_all(home.join(".dotfiles/vim")).unwrap();
+    fs::write(home.join(".vimrc"), "kept").unwrap();
+    let env = BTreeMap::from([
+        ("HOME".into(), home.clone().into_os_string()),
+        ("PATH".into(), std::env::var_os("PATH").unwrap()),
+    ]);
+    let sandbox = real_sandbox_options();
+    let options = WorkspaceOptions { env, sandbox, ..WorkspaceOptions::default() };
+    let workspace = Workspace::new(&home, options);
+    workspace.add_folder(&home.join(".dotfiles/vim"));
+    let write = |name: &str, texts: &[&str]| {
+        let input = json!({"file_path": home.join(name), "content": "x"});
+        let decision = evaluate(PermissionMode::AcceptEdits, &parse_rules(texts), "Write", &input, &workspace);
+        matches!(decision, Decision::Allow { .. })
+    };
+    assert!(write("notes.txt", &[]) && write(".dotfiles/vim/vimrc", &[]));
+    assert!(!write(".vimrc", &[]) && !write(".local/bin/ls", &[]) && !write(".dotfiles/x", &["allow Write(**)"]));
+    assert!(write(".vimrc", &["allow Edit(~/.vimrc)"]));
+    if kernel_can() {
+        let call = CallContext { profile: SandboxProfile::Workspace, ..CallContext::new("toolu_1") };
+        let input = json!({"command": "echo new > notes.txt; echo x > .vimrc; mkdir .emacs.d"});
+        let output = output_text(&Bash.run(input, &workspace, &call).await);
+        assert_eq!(fs::read_to_string(home.join(".vimrc")).unwrap(), "kept", "{output}");
+        assert!(home.join("notes.txt").exists() && !home.join(".emacs.d").exists(), "{output}");
+    }
+}
+
 /// Makes `.git` a link to where keys are.
 fn link_git(world: &Path) {
     fs::remove_dir_all(world.join("p/.git")).unwrap();
