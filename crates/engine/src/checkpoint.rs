@@ -1,10 +1,10 @@
 //! Backups of files before they change, so that a host can restore them to their state before a
 //! prompt.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use parking_lot::{Mutex, MutexGuard};
 use quipu_message::bookkeeping::{FileBackup, FileHistoryDelta, FileHistorySnapshot, FileSnapshot};
@@ -14,8 +14,13 @@ use sha2::{Digest, Sha256};
 use similar::{ChangeTag, TextDiff};
 
 use crate::clock::now;
+use crate::path::resolve;
 use crate::private_file;
-use crate::tool::FileChangeObserver;
+use crate::safe_file;
+use crate::tool::{FileChangeObserver, Workspace};
+
+/// The largest file that is backed up and restored, in bytes.
+const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
 
 /// The file backups of a session.
 #[derive(Debug)]
@@ -32,13 +37,16 @@ struct CheckpointState {
     /// The first backup of each file: before anything changed it.
     first_backups: BTreeMap<PathBuf, FileBackup>,
     versions: BTreeMap<PathBuf, u64>,
+    /// Files that only the transcript names. It may come from someone else, so they are read
+    /// and restored only where the session may change files ([`Self::can_restore`]).
+    from_transcript: BTreeSet<PathBuf>,
     /// Entries that the transcript does not hold yet.
     pending_entries: Vec<Entry>,
 }
 
 impl Checkpoints {
     /// Backups are written to `folder`; recorded paths are relative to `root`. `entries` of an earlier
-    /// run restore the backups it made.
+    /// run restore the backups it made, except those outside the folder of backups.
     pub(crate) fn restore(folder: PathBuf, root: &Path, entries: &[Entry]) -> Self {
         let mut state = CheckpointState::default();
         for entry in entries {
@@ -48,30 +56,34 @@ impl Checkpoints {
                     else {
                         continue;
                     };
-                    let backups = snapshot.tracked_file_backups.into_iter();
+                    let backups = snapshot.tracked_file_backups.into_iter().filter(|(_, backup)| is_in_folder(backup));
                     let backups: BTreeMap<PathBuf, FileBackup> =
                         backups.map(|(path, backup)| (root.join(path), backup)).collect();
                     backups.iter().for_each(|(path, backup)| state.add_known_backup(path, backup));
                     state.snapshots.push((prompt.clone(), backups));
                 }
                 Entry::FileHistoryDelta(line) => {
-                    if let Some((path, backup)) = line.tracking_path.get().zip(line.backup.read::<FileBackup>().ok()) {
+                    if let Some((path, backup)) = line.tracking_path.get().zip(line.backup.read::<FileBackup>().ok())
+                        && is_in_folder(&backup)
+                    {
                         state.add_known_backup(&root.join(path), &backup);
                     }
                 }
                 _ => {}
             }
         }
+        state.from_transcript = state.first_backups.keys().cloned().collect();
         Self { folder, root: root.to_owned(), state: Mutex::new(state) }
     }
 
     /// Backs up every file known so far, as the state before this prompt.
-    pub(crate) fn snapshot(&self, prompt: &Uuid) {
+    pub(crate) fn snapshot(&self, prompt: &Uuid, workspace: &Workspace) {
         let mut state = self.lock();
-        let paths: Vec<PathBuf> = state.first_backups.keys().cloned().collect();
+        let paths = state.first_backups.keys().filter(|path| state.can_restore(path, workspace));
+        let paths: Vec<PathBuf> = paths.cloned().collect();
         let mut backups = BTreeMap::new();
         for path in paths {
-            let now = fs::read(&path).ok();
+            let now = resolve(&path).and_then(|real| safe_file::read(&real, MAX_FILE_BYTES).ok());
             // A file that cannot be backed up now is restored from its first backup.
             if let Ok(backup) = self.back_up(&mut state, &path, now.as_deref()) {
                 backups.insert(path, backup);
@@ -100,12 +112,17 @@ impl Checkpoints {
 
     /// Restores files to their state before a prompt, or with `dry_run` only reports the changes; `None` if
     /// there is no such prompt.
-    pub(crate) fn rewind(&self, prompt: &Uuid, dry_run: bool) -> Option<io::Result<RewindFilesResponse>> {
+    pub(crate) fn rewind(
+        &self,
+        prompt: &Uuid,
+        dry_run: bool,
+        workspace: &Workspace,
+    ) -> Option<io::Result<RewindFilesResponse>> {
         let state = self.lock();
         let (_, backups) = state.snapshots.iter().find(|(uuid, _)| uuid == prompt)?;
         let mut done = RewindFilesResponse { can_rewind: true, ..RewindFilesResponse::default() };
         let (mut changed, mut plus, mut minus, mut links) = (Vec::new(), 0, 0, 0);
-        for (path, first) in &state.first_backups {
+        for (path, first) in state.first_backups.iter().filter(|(path, _)| state.can_restore(path, workspace)) {
             let backup = backups.get(path).unwrap_or(first);
             match self.restore_file(path, backup, dry_run) {
                 Ok(None) => {}
@@ -128,18 +145,23 @@ impl Checkpoints {
     }
 
     fn restore_file(&self, path: &Path, backup: &FileBackup, dry_run: bool) -> io::Result<Option<RestoredFile>> {
-        if path.is_symlink() {
+        let Some(path) = &resolve(path).filter(|_| !path.is_symlink()) else {
             return Ok(Some(RestoredFile::SkippedLink));
-        }
+        };
         let then = backup.backup_file_name.as_ref().map(|name| fs::read(self.folder.join(name))).transpose()?;
-        let now = fs::read(path).ok();
+        let now = match safe_file::read(path, MAX_FILE_BYTES) {
+            Ok(bytes) => Some(bytes),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
         if then == now {
             return Ok(None);
         }
         if !dry_run {
-            match &then {
-                Some(bytes) => fs::write(path, bytes)?,
-                None => fs::remove_file(path)?,
+            match (&then, &now) {
+                (Some(bytes), Some(_)) => safe_file::replace(path, bytes)?,
+                (Some(bytes), None) => safe_file::create(path, bytes)?,
+                (None, _) => fs::remove_file(path)?,
             }
         }
         let text = |bytes: &Option<Vec<u8>>| String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned();
@@ -180,12 +202,27 @@ impl Checkpoints {
 }
 
 impl CheckpointState {
+    /// Whether a file may be read and restored: this run changed it and no link leads elsewhere since,
+    /// or it is one of those that the session may change.
+    fn can_restore(&self, path: &Path, workspace: &Workspace) -> bool {
+        let is_changed_file = || !self.from_transcript.contains(path) && resolve(path).is_some_and(|real| real == path);
+        workspace.contains(path) && !workspace.is_guarded(path) || is_changed_file()
+    }
+
     /// Adds a backup of an earlier run.
     fn add_known_backup(&mut self, path: &Path, backup: &FileBackup) {
         self.first_backups.entry(path.to_owned()).or_insert_with(|| backup.clone());
         let version = self.versions.entry(path.to_owned()).or_default();
         *version = backup.version.get().copied().unwrap_or_default().max(*version);
     }
+}
+
+/// Whether a backup of a transcript is a file directly in the folder of backups, or has none.
+fn is_in_folder(backup: &FileBackup) -> bool {
+    backup.backup_file_name.as_ref().is_none_or(|name| {
+        let mut parts = Path::new(name).components();
+        matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None))
+    })
 }
 
 enum RestoredFile {
@@ -211,5 +248,62 @@ impl FileChangeObserver for Checkpoints {
         })));
         state.first_backups.insert(path.to_owned(), backup);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tool::WorkspaceOptions;
+
+    /// The entry of a transcript that names files, each with its backup.
+    fn snapshot_entry(prompt: &Uuid, backups: &[(&str, Option<&str>)]) -> Entry {
+        let backup = |name: Option<&str>| FileBackup {
+            backup_file_name: name.map(str::to_owned),
+            version: Maybe::Value(1),
+            ..FileBackup::default()
+        };
+        let snapshot = FileSnapshot {
+            message_id: Maybe::Value(prompt.clone()),
+            tracked_file_backups: backups.iter().map(|(path, name)| ((*path).to_owned(), backup(*name))).collect(),
+            ..FileSnapshot::default()
+        };
+        Entry::FileHistorySnapshot(Box::new(FileHistorySnapshot {
+            message_id: Maybe::Value(prompt.clone()),
+            snapshot: Json::from_serialize(&snapshot),
+            ..FileHistorySnapshot::default()
+        }))
+    }
+
+    #[test]
+    fn a_transcript_restores_only_files_that_the_session_may_change() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = temp.path().canonicalize().unwrap();
+        let text = |name: &str| fs::read_to_string(folder.join(name)).ok();
+        for name in ["p/.git/config", "p/made", "p/changed", "outside", "evil", "backups/b@v1"] {
+            fs::create_dir_all(folder.join(name).parent().unwrap()).unwrap();
+            fs::write(folder.join(name), name).unwrap();
+        }
+        std::os::unix::fs::symlink(folder.join("outside"), folder.join("p/link")).unwrap();
+        let outside = folder.join("outside").display().to_string();
+        let removed = [outside.as_str(), "../evil", ".git/config", "link", "made"].map(|path| (path, None));
+        let written = [("changed", Some("b@v1")), ("new", Some("../evil"))];
+        let prompt = Uuid::from("22222222-2222-4333-8444-666666666666");
+        let entry = snapshot_entry(&prompt, &[&removed[..], &written].concat());
+        let checkpoints = Checkpoints::restore(folder.join("backups"), &folder.join("p"), &[entry]);
+        let workspace = Workspace::new(folder.join("p"), WorkspaceOptions::default());
+
+        checkpoints.snapshot(&Uuid::from("33333333-2222-4333-8444-666666666666"), &workspace);
+        let copies = fs::read_dir(folder.join("backups")).unwrap();
+        let copies: Vec<_> = copies.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap()).collect();
+        let known = ["backups/b@v1", "p/made", "p/changed"];
+        assert!(copies.iter().all(|copy| known.contains(&copy.as_str())), "{copies:?}");
+
+        checkpoints.rewind(&prompt, false, &workspace).unwrap().unwrap();
+        assert_eq!(text("p/changed").as_deref(), Some("backups/b@v1"));
+        assert_eq!((text("p/made"), text("p/new")), (None, None));
+        for name in ["outside", "evil", "p/.git/config"] {
+            assert_eq!(text(name).as_deref(), Some(name), "{name} is left alone");
+        }
     }
 }

@@ -88,7 +88,7 @@ async fn record_prompt(
     if let Some(checkpoints) = &session.checkpoints
         && let Some(uuid) = &uuid
     {
-        checkpoints.snapshot(uuid);
+        checkpoints.snapshot(uuid, &session.workspace);
     }
     entries.push(words);
     // The text of a saved prompt and mentioned files come right after the prompt.

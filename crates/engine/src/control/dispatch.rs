@@ -377,7 +377,7 @@ async fn read_mcp_resource(session: &Arc<Session>, body: &request::McpReadResour
 
 fn rewind_files(session: &Session, body: &request::RewindFiles) -> ControlResult {
     let Some(checkpoints) = &session.checkpoints else { return Err("File rewinding is not enabled.".into()) };
-    match checkpoints.rewind(&body.user_message_id, body.dry_run.is_true()) {
+    match checkpoints.rewind(&body.user_message_id, body.dry_run.is_true(), &session.workspace) {
         None => Err("No file checkpoint found for this message.".into()),
         Some(Err(error)) => Err(error.to_string().into()),
         Some(Ok(rewound)) => respond_with(&rewound),
