@@ -268,7 +268,7 @@ fn evaluate_commands(ctx: &PermissionContext<'_>, script: &Script, folders: &Pos
         known_commands::may_move_links(strip_wrappers(&part.words), |name| folders.is_file(name))
     };
     let is_longer = script.commands.len() > 1 || script.has_loop;
-    let links_may_move = script.commands.iter().any(moves) && (is_longer || keeps_files(ctx));
+    let links_may_move = script.commands.iter().any(moves) && (is_longer || has_file_restrictions(ctx));
     let inspect = |part| match inspect_command(ctx, part, folders) {
         CommandFinding::ReadOnly | CommandFinding::AllowedChange if links_may_move => {
             CommandFinding::NotAllowed { path: None }

@@ -22,6 +22,9 @@ pub(super) struct Policy {
     pub(super) covered: Vec<PathBuf>,
     /// Existing files and folders inside the writable ones that may not be changed.
     pub(super) read_only: Vec<PathBuf>,
+    /// Folders inside the writable ones that may not be renamed: rules no longer match what is
+    /// inside them under another name.
+    pub(super) pinned: Vec<PathBuf>,
     /// Sockets that the command may create.
     pub(super) network: NetworkAccess,
     /// Whether modes, owners, times and extended attributes of files may be changed,

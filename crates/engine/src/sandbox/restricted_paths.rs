@@ -58,6 +58,8 @@ pub(super) struct RestrictedPaths {
     pub(super) covered: Vec<PathBuf>,
     /// Paths that must not be changed: guarded ones and those of rules.
     pub(super) read_only: Vec<PathBuf>,
+    /// Folders that may not be renamed, the outer ones first ([`Policy::pinned`](super::policy::Policy)).
+    pub(super) pinned: Vec<PathBuf>,
     /// The guarded paths before resolving links.
     pub(super) guarded: Vec<GuardedPath>,
     /// Whether a limit was reached, so that paths may be missing.
@@ -175,6 +177,7 @@ fn find_restricted(
         let Ok(data) = path.symlink_metadata() else { continue };
         if (refused.unreadable.matches)(&path) {
             found.covered.extend(resolve(&path).filter(|real| real.exists()));
+            found.pinned.extend(folders_to_pin(&path, folders, &refused.unreadable).filter(|_| guarded));
             continue;
         }
         let is_part = |names: &[&str]| names.iter().any(|name| path.ends_with(name)) && is_in_repository(&path);
@@ -183,6 +186,9 @@ fn find_restricted(
         let named = guarded && !held && (has_name() || is_part(&["HEAD"]));
         if named {
             found.guarded.push(GuardedPath { path: path.clone(), device: data.dev(), inode: data.ino() });
+        }
+        if guarded && !held && (refused.unwritable.matches)(&path) {
+            found.pinned.extend(folders_to_pin(&path, folders, &refused.unwritable));
         }
         let runs = || is_part(&["config", "hooks", "commondir"]) || (refused.unwritable.matches)(&path);
         if named || (guarded && !held && runs()) {
@@ -194,9 +200,27 @@ fn find_restricted(
             open.extend(inside.map(|entry| (entry.path(), held)));
         }
     }
+    found.pinned.sort();
+    found.pinned.dedup();
     found.covered.sort();
     found.read_only.sort();
     found
+}
+
+/// Returns the parent folders of a path, inside the session's, after whose renaming the rules
+/// would no longer match the path.
+fn folders_to_pin<'a>(
+    path: &'a Path,
+    folders: &'a [PathBuf],
+    rules: &'a PathMatcher,
+) -> impl Iterator<Item = PathBuf> + 'a {
+    let is_inside = |parent: &&Path| folders.iter().any(|folder| parent.starts_with(folder) && *parent != folder);
+    let parents = path.ancestors().skip(1).take_while(is_inside);
+    let is_lost = move |parent: &&Path| {
+        let rest = path.strip_prefix(parent).unwrap_or(path);
+        !(rules.matches)(&parent.with_file_name("\u{1}renamed").join(rest))
+    };
+    parents.filter(is_lost).map(Path::to_owned)
 }
 
 /// Whether the path has a guarded name below the session folder that contains it.

@@ -144,6 +144,7 @@ impl Sandbox {
             writable: write,
             covered: found.covered,
             read_only: found.read_only,
+            pinned: found.pinned,
             network,
             allows_attribute_changes: writes,
             cwd: context.cwd.clone(),

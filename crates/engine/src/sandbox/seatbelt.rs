@@ -38,6 +38,9 @@ pub(super) fn seatbelt_profile(policy: &Policy) -> String {
     for path in &policy.read_only {
         push_rule(&mut text, "deny file-write*", path);
     }
+    for path in &policy.pinned {
+        let _ = writeln!(text, "(deny file-write-unlink (literal \"{}\"))", quote(path));
+    }
     for path in &policy.covered {
         push_rule(&mut text, "deny file-read* file-write*", path);
     }
@@ -50,8 +53,11 @@ pub(super) fn seatbelt_profile(policy: &Policy) -> String {
 }
 
 fn push_rule(text: &mut String, action: &str, path: &Path) {
-    let quoted = path.to_string_lossy().replace('\\', "\\\\").replace('"', "\\\"");
-    let _ = writeln!(text, "({action} (subpath \"{quoted}\"))");
+    let _ = writeln!(text, "({action} (subpath \"{}\"))", quote(path));
+}
+
+fn quote(path: &Path) -> String {
+    path.to_string_lossy().replace('\\', "\\\\").replace('"', "\\\"")
 }
 
 #[cfg(test)]

@@ -194,6 +194,7 @@ pub(crate) const ROWS: &[Row] = &[
     ("another home", PermissionMode::Default, &["allow Bash", "deny Read(./src/.env)"], "export HOME=@P@/src; cat ~/.env"),
     ("a variable for a folder", PermissionMode::Default, &["allow Bash", "deny Read(./src/.env)"], "shopt -s cdable_vars; d=@P@/src; cd d && cat .env"),
     ("a name in another case", PermissionMode::Default, &["allow Bash", "deny Read(.ENV)"], "cat .env src/.env"),
+    ("a folder with refused files moved", PermissionMode::AcceptEdits, &["deny Read(src/**)"], "mv src s2"),
     ("deny rules: make from a pipe", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "printf 'x:\n\trm a.txt\n' | make -f -"),
     ("deny rules: python from a pipe", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "echo 'import os; os.system(\"rm a.txt\")' | python3"),
     ("deny rules: the shell's history", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "history -s rm a.txt; fc -e - rm"),
@@ -310,7 +311,7 @@ impl World {
         let after = file_states(self.folder.path());
         let names = self.files_before.keys().chain(after.keys());
         let project = self.folder.path().join("p");
-        let kept = [".git", ".claude", ".config", ".env", ".env.d", ".vscode", "HEAD", "docs"];
+        let kept = [".git", ".claude", ".config", ".env", "s2", ".env.d", ".vscode", "HEAD", "docs"];
         let may = |name: &Path| {
             let below = name.strip_prefix(&project).unwrap_or(Path::new(".git"));
             mode.accepts_edits() && !below.iter().any(|name| kept.iter().any(|kept| name == *kept))
@@ -420,6 +421,24 @@ async fn what_is_hidden_in_home_is_guarded_where_the_session_works_in_home() {
         assert_eq!(fs::read_to_string(home.join(".vimrc")).unwrap(), "kept", "{output}");
         assert!(home.join("notes.txt").exists() && !home.join(".emacs.d").exists(), "{output}");
     }
+}
+
+#[tokio::test]
+async fn a_folder_with_files_that_rules_refuse_cannot_be_renamed() {
+    if !kernel_can() {
+        return;
+    }
+    let check = |texts: &'static [&'static str], command: &'static str| async move {
+        let world = World::new(texts);
+        let call = CallContext { profile: SandboxProfile::Workspace, ..CallContext::new("toolu_1") };
+        let output = output_text(&Bash.run(json!({"command": command}), &world.workspace, &call).await);
+        let p = world.folder.path().join("p");
+        assert!(p.join("src/.env").exists() && !p.join("s2").exists(), "{command}: {output}");
+        assert!(p.join("renamed/t.txt").exists(), "other folders can be renamed: {output}");
+    };
+    check(&["deny Read(src/**)"], "mv src s2; mv tmpl renamed").await;
+    check(&["deny Read(./src/.env)"], "mv src s2; mv tmpl renamed").await;
+    check(&["deny Edit(src/**)"], "mv src s2; mv tmpl renamed").await;
 }
 
 /// Makes `.git` a link to where keys are.

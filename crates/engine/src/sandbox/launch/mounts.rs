@@ -39,6 +39,12 @@ pub(super) fn set_up_mounts(policy: &Policy) -> Result<(), LaunchError> {
         mount(Some(path.as_path()), path.as_path(), NO_VALUE, bind, NO_VALUE)
             .map_err(step_error("mounting what is writable"))?;
     }
+    // A mount point cannot be renamed. Those outside come first, because mounting one hides
+    // the mounts inside it.
+    for path in &policy.pinned {
+        mount(Some(path.as_path()), path.as_path(), NO_VALUE, bind, NO_VALUE)
+            .map_err(step_error("mounting what is pinned"))?;
+    }
     for path in &policy.read_only {
         mount(Some(path.as_path()), path.as_path(), NO_VALUE, bind, NO_VALUE)
             .map_err(step_error("mounting what is guarded"))?;
