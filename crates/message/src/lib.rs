@@ -70,6 +70,7 @@ pub mod progress;
 pub mod request_view;
 pub mod sse;
 pub mod stream;
+pub mod structure_view;
 pub mod synthetic;
 pub mod system;
 pub mod tagged_text;

@@ -1,6 +1,7 @@
 //! The second reading tier: the content of a line, borrowed from it. For counting, searching and following.
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
@@ -320,16 +321,16 @@ borrowed! {
 
 /// Message content: a string or a list of blocks.
 #[derive(Debug, Clone)]
-pub enum ContentView<'a> {
+pub enum ContentView<'a, B = BlockView<'a>> {
     /// Plain text.
     Text(Str<'a>),
     /// A list of blocks.
-    Blocks(Vec<BlockView<'a>>),
+    Blocks(Vec<B>),
 }
 
-impl ContentView<'_> {
+impl<B> ContentView<'_, B> {
     /// The blocks; empty if the content is plain text.
-    pub fn blocks(&self) -> &[BlockView<'_>] {
+    pub fn blocks(&self) -> &[B] {
         match self {
             Self::Text(_) => &[],
             Self::Blocks(blocks) => blocks,
@@ -337,7 +338,7 @@ impl ContentView<'_> {
     }
 }
 
-impl<'de: 'a, 'a> Lenient<'de> for ContentView<'a> {
+impl<'de: 'a, 'a, B: Deserialize<'de>> Lenient<'de> for ContentView<'a, B> {
     fn read_next<A: MapAccess<'de>>(map: &mut A) -> Result<Option<Self>, A::Error> {
         map.next_value()
     }
@@ -349,11 +350,11 @@ impl<'de> Lenient<'de> for UsageView {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for ContentView<'a> {
+impl<'de: 'a, 'a, B: Deserialize<'de>> Deserialize<'de> for ContentView<'a, B> {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct ContentViewVisitor;
-        impl<'de> Visitor<'de> for ContentViewVisitor {
-            type Value = ContentView<'de>;
+        struct ContentViewVisitor<B>(PhantomData<B>);
+        impl<'de, B: Deserialize<'de>> Visitor<'de> for ContentViewVisitor<B> {
+            type Value = ContentView<'de, B>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a string or a list of blocks")
             }
@@ -387,7 +388,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for ContentView<'a> {
                 Ok(ContentView::Blocks(Vec::new()))
             }
         }
-        d.deserialize_any(ContentViewVisitor)
+        d.deserialize_any(ContentViewVisitor(PhantomData))
     }
 }
 
