@@ -9,69 +9,15 @@ use quipu_message::progress::{AgentProgress, ProgressData, ProgressKind};
 use quipu_message::stream::TurnResult;
 use quipu_message::system::System;
 use quipu_message::tool::{AgentOutput, ToolInput};
-use quipu_message::user_assistant::{Assistant, User};
-use quipu_message::{AgentId, Block, Entry, Maybe, Message, SessionId, ToolUse, ToolUseId, Uuid};
+use quipu_message::user_assistant::Assistant;
+use quipu_message::{AgentId, Block, Entry, Message, SessionId, ToolUse, ToolUseId, Uuid};
 
 use crate::accumulate::Accumulator;
+use crate::id_key::IdKey;
+use crate::node::{EntryNode, Node, Place};
 use crate::problem::Problem;
-use crate::tree::Tree;
-
-/// One entry of a conversation, with its position in the file.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Node {
-    /// Line number in the file, counted from 1; 0 if the entry did not come from a file.
-    pub line: u64,
-    /// The entry itself.
-    pub entry: Entry,
-}
-
-impl Node {
-    /// UUID of the entry; `None` if it has none.
-    pub fn uuid(&self) -> Option<&Uuid> {
-        self.entry.envelope()?.uuid.get()
-    }
-
-    /// Timestamp of the entry, as written.
-    pub fn timestamp(&self) -> Option<&str> {
-        self.entry.envelope()?.timestamp.text()
-    }
-
-    /// Id of the API message that an `assistant` entry holds a block of.
-    pub fn message_id(&self) -> Option<&str> {
-        self.assistant()?.message.id.text()
-    }
-
-    /// The blocks of a `user` or `assistant` entry; empty for other entries and if the
-    /// content is not a list.
-    pub fn blocks(&self) -> &[Block] {
-        match &self.entry {
-            Entry::User(line) => line.message.content.blocks(),
-            Entry::Assistant(line) => line.message.content.blocks(),
-            _ => &[],
-        }
-    }
-
-    /// The tool calls of the entry that the agent runs (not those the server runs).
-    pub(crate) fn tool_uses(&self) -> impl Iterator<Item = &ToolUse> {
-        self.blocks().iter().filter_map(Block::tool_use)
-    }
-
-    /// The `user` entry; `None` if it is another type.
-    pub fn user(&self) -> Option<&User> {
-        match &self.entry {
-            Entry::User(line) => Some(line),
-            _ => None,
-        }
-    }
-
-    /// The `assistant` entry; `None` if it is another type.
-    pub fn assistant(&self) -> Option<&Assistant> {
-        match &self.entry {
-            Entry::Assistant(line) => Some(line),
-            _ => None,
-        }
-    }
-}
+use crate::sidechain::{Routing, SidechainKey};
+use crate::tree::{NodeList, Tree};
 
 /// Entries beside the active path: the user rewound to an earlier entry, or a response broke
 /// off and was requested again.
@@ -85,13 +31,15 @@ impl Branch<'_> {
     /// Whether the branch is a response that broke off rather than a rewind: it holds only
     /// blocks of one API message that has no stop reason.
     pub fn is_incomplete_response(&self) -> bool {
-        let id = self.nodes.first().and_then(|node| node.message_id());
-        let is_part = |node: &&Node| {
-            let is_incomplete = node.assistant().is_some_and(|line| line.message.stop_reason == Maybe::Null);
-            is_incomplete && node.message_id() == id
-        };
-        id.is_some() && self.nodes.iter().all(is_part)
+        is_incomplete_response(self.nodes.iter().copied())
     }
+}
+
+/// Whether nodes hold only blocks of one API message without a stop reason.
+pub(crate) fn is_incomplete_response<'a, N: EntryNode + 'a>(nodes: impl IntoIterator<Item = &'a N>) -> bool {
+    let mut facts = nodes.into_iter().map(EntryNode::facts).peekable();
+    let id = facts.peek().and_then(|first| first.message);
+    id.is_some() && facts.all(|part| part.is_incomplete && part.message == id)
 }
 
 /// The entries of one session and how they belong together.
@@ -108,36 +56,64 @@ impl Branch<'_> {
 /// assert_eq!(texts, ["hi", "hello"]);
 /// assert_eq!(conversation.for_api().len(), 2);
 /// ```
-#[derive(Debug, Clone, Default)]
-pub struct Conversation {
-    /// Entries of the main conversation; changed only through `add_node`.
-    pub(crate) nodes: Vec<Node>,
+#[derive(Debug, Clone)]
+pub struct Conversation<N = Node> {
+    /// Entries of the main conversation; changed only through `add_unless_known`.
+    pub(crate) nodes: Vec<N>,
     paths: OnceLock<Paths>,
-    by_uuid: HashMap<Uuid, usize>,
-    pub(crate) tombstoned: HashSet<Uuid>,
-    sidechains: BTreeMap<SidechainKey, Conversation>,
+    pub(crate) by_uuid: HashMap<IdKey, u32>,
+    pub(crate) tombstoned: HashSet<IdKey>,
+    pub(crate) sidechains: BTreeMap<SidechainKey, Conversation<N>>,
     /// Sidechain of each entry, by UUID.
-    sidechain_by_line: HashMap<Uuid, SidechainKey>,
-    agent_by_call: HashMap<ToolUseId, AgentId>,
-    partial_message: Option<Accumulator>,
+    pub(crate) sidechain_by_line: HashMap<IdKey, SidechainKey>,
+    pub(crate) agent_by_call: HashMap<ToolUseId, AgentId>,
+    pub(crate) partial_message: Option<Accumulator>,
     turn_results: Vec<TurnResult>,
-    problems: Vec<Problem>,
-    session_id: Option<SessionId>,
-    custom_title: Option<String>,
-    ai_title: Option<String>,
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) session_id: Option<SessionId>,
+    pub(crate) custom_title: Option<String>,
+    pub(crate) ai_title: Option<String>,
     /// 0 for a session, 1 for a subagent, 2 for a subagent of a subagent.
-    depth: usize,
+    pub(crate) depth: usize,
+    /// Index of the file that the entries are in: 0 for that of the session.
+    pub(crate) file: u32,
+}
+
+impl<N> Default for Conversation<N> {
+    fn default() -> Self {
+        Self {
+            nodes: Vec::new(),
+            paths: OnceLock::new(),
+            by_uuid: HashMap::new(),
+            tombstoned: HashSet::new(),
+            sidechains: BTreeMap::new(),
+            sidechain_by_line: HashMap::new(),
+            agent_by_call: HashMap::new(),
+            partial_message: None,
+            turn_results: Vec::new(),
+            problems: Vec::new(),
+            session_id: None,
+            custom_title: None,
+            ai_title: None,
+            depth: 0,
+            file: 0,
+        }
+    }
 }
 
 /// Positions of the active path and of the branches in `nodes`.
 #[derive(Debug, Clone, Default)]
-struct Paths {
-    path: Vec<usize>,
-    branches: Vec<Vec<usize>>,
+pub(crate) struct Paths {
+    pub(crate) path: Vec<u32>,
+    pub(crate) branches: Vec<Vec<u32>>,
 }
 
 /// Whether an entry repeats an earlier one with the same UUID, perhaps with more content.
 fn is_same_entry(earlier: &Node, later: &Node) -> bool {
+    earlier.uuid() == later.uuid() && has_same_body(earlier, later)
+}
+
+fn has_same_body(earlier: &Node, later: &Node) -> bool {
     match (&earlier.entry, &later.entry) {
         (Entry::User(a), Entry::User(b)) => {
             b.is_replay.is_true() || a.is_replay.is_true() || has_same_content(&a.message, &b.message)
@@ -170,15 +146,6 @@ fn has_same_content(a: &Message, b: &Message) -> bool {
 /// Nesting limit for subagents of subagents.
 pub(crate) const MAX_SUBAGENT_DEPTH: usize = 8;
 
-/// Identifies a sidechain, the conversation of a subagent: by the tool call that started it,
-/// by the id of the agent, or, in old files, by its first entry.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum SidechainKey {
-    ToolCall(ToolUseId),
-    Agent(AgentId),
-    Root(Uuid),
-}
-
 impl Conversation {
     /// Adds one line. A line that is not an entry becomes a [problem](Self::problems).
     pub fn push_line(&mut self, line: u64, text: &str) {
@@ -188,56 +155,66 @@ impl Conversation {
         }
     }
 
+    /// Adds one entry or stream event. `line` is its line number, or 0.
+    pub fn push(&mut self, line: u64, entry: Entry) {
+        self.push_entry(Place { line, ..Place::default() }, entry, &());
+    }
+
+    /// Adds a node to this conversation without looking for a sidechain.
+    pub(crate) fn add_node(&mut self, node: Node) {
+        self.add_entry(Place { line: node.line, ..Place::default() }, node.entry, &());
+    }
+
+    /// The nodes of the active path, in order: from the first entry to the leaf that a resume
+    /// continues from. If the file holds only the entries of one subagent, the path of that
+    /// subagent.
+    pub fn path(&self) -> Vec<&Node> {
+        let shown = self.shown();
+        shown.paths(&()).path.iter().map(|&i| &shown.nodes[i as usize]).collect()
+    }
+
+    /// The nodes of the path that ends at the entry with this UUID; `None` if there is no
+    /// such entry.
+    pub fn path_to(&self, uuid: &Uuid) -> Option<Vec<&Node>> {
+        let nodes = self.effective_nodes();
+        let leaf = nodes.iter().position(|node| node.uuid() == Some(uuid))?;
+        let list = NodeList::new(nodes.clone(), &(), 0);
+        let path = Tree::new(&list).path(&list, leaf as u32);
+        Some(path.into_iter().map(|i| nodes[i as usize]).collect())
+    }
+
+    /// The branches beside the active path, in the order of the file. Every entry is either
+    /// in [`path`](Self::path) or in one of them.
+    pub fn branches(&self) -> Vec<Branch<'_>> {
+        let shown = self.shown();
+        let nodes = |branch: &Vec<u32>| branch.iter().map(|&i| &shown.nodes[i as usize]).collect();
+        shown.paths(&()).branches.iter().map(|branch| Branch { nodes: nodes(branch) }).collect()
+    }
+
+    /// All nodes that were not withdrawn by a tombstone, in the order of the file.
+    fn effective_nodes(&self) -> Vec<&Node> {
+        let shown = self.shown();
+        shown.nodes.iter().filter(|node| shown.is_effective(*node)).collect()
+    }
+
+    /// The prompt of a tool call that starts a subagent; `None` for other tool calls.
+    pub(crate) fn subagent_prompt(call: &ToolUse) -> Option<String> {
+        match ToolInput::from_tool_use(call) {
+            ToolInput::Agent(input) => Some(input.prompt),
+            _ => None,
+        }
+    }
+}
+
+impl<N> Conversation<N> {
     /// Adds a problem, to be shown at its line.
     pub fn push_problem(&mut self, problem: Problem) {
         self.problems.push(problem);
     }
 
-    /// Adds one entry or stream event. `line` is its line number, or 0.
-    pub fn push(&mut self, line: u64, entry: Entry) {
-        if self.session_id.is_none()
-            && let Some(id) = entry.envelope().and_then(|e| e.session_id.get())
-        {
-            self.session_id = Some(id.clone());
-        }
-        match Self::sidechain_of(&entry, &self.sidechain_by_line) {
-            Some(key) => self.push_to_sidechain(key, line, entry),
-            None => self.push_own(line, entry),
-        }
-    }
-
-    /// Adds an entry that belongs to this conversation and not to a sidechain.
-    fn push_own(&mut self, line: u64, entry: Entry) {
-        match entry {
-            Entry::StreamEvent(event) => self.push_stream_event(&event.event),
-            Entry::Tombstone(tombstone) => {
-                self.paths.take();
-                self.tombstoned.extend(tombstone.message.uuid.into_option());
-            }
-            Entry::Result(result) => self.turn_results.push(*result),
-            Entry::Summary(title) if !title.is_compact_summary.is_true() => self.ai_title = Some(title.summary),
-            Entry::CustomTitle(title) => self.custom_title = Some(title.title),
-            Entry::AiTitle(title) => self.ai_title = Some(title.title),
-            Entry::System(system) => {
-                let system = system.flatten_data().map_or(system, Box::new);
-                self.add_node(Node { line, entry: Entry::System(system) });
-            }
-            Entry::User(_)
-            | Entry::Assistant(_)
-            | Entry::Attachment(_)
-            | Entry::Progress(_)
-            | Entry::Summary(_)
-            | Entry::ToolUseSummary(_)
-            | Entry::Error(_)
-            | Entry::ConversationReset(_)
-            | Entry::Unknown(_) => self.add_node(Node { line, entry }),
-            _ => {}
-        }
-    }
-
     /// Adds the conversation of a subagent that has its own file. It is shown below `call`,
     /// the tool call that started it, if that is known.
-    pub fn attach_subagent(&mut self, agent: &AgentId, call: Option<&ToolUseId>, conversation: Conversation) {
+    pub fn attach_subagent(&mut self, agent: &AgentId, call: Option<&ToolUseId>, conversation: Conversation<N>) {
         if let Some(call) = call {
             self.agent_by_call.insert(call.clone(), agent.clone());
         }
@@ -264,65 +241,22 @@ impl Conversation {
         self.custom_title.as_deref().or(self.ai_title.as_deref())
     }
 
-    /// The nodes of the active path, in order: from the first entry to the leaf that a resume
-    /// continues from. If the file holds only the entries of one subagent, the path of that
-    /// subagent.
-    pub fn path(&self) -> Vec<&Node> {
-        let shown = self.shown();
-        shown.paths().path.iter().map(|&i| &shown.nodes[i]).collect()
-    }
-
-    /// The nodes of the path that ends at the entry with this UUID; `None` if there is no
-    /// such entry.
-    pub fn path_to(&self, uuid: &Uuid) -> Option<Vec<&Node>> {
-        let nodes = self.effective_nodes();
-        let leaf = nodes.iter().position(|node| node.uuid() == Some(uuid))?;
-        let path = Tree::new(&nodes).path(&nodes, leaf);
-        Some(path.into_iter().map(|i| nodes[i]).collect())
-    }
-
-    /// The branches beside the active path, in the order of the file. Every entry is either
-    /// in [`path`](Self::path) or in one of them.
-    pub fn branches(&self) -> Vec<Branch<'_>> {
-        let shown = self.shown();
-        let nodes = |branch: &Vec<usize>| branch.iter().map(|&i| &shown.nodes[i]).collect();
-        shown.paths().branches.iter().map(|branch| Branch { nodes: nodes(branch) }).collect()
+    /// The message that is being streamed; `None` if no message is incomplete.
+    pub fn partial_message(&self) -> Option<Message> {
+        self.partial_message.as_ref()?.partial_message()
     }
 
     /// The conversation whose nodes are shown: this one, or that of the first subagent if
     /// this one has no nodes.
-    fn shown(&self) -> &Self {
+    pub(crate) fn shown(&self) -> &Self {
         match self.sidechains.values().next() {
             Some(sidechain) if self.nodes.is_empty() => sidechain.shown(),
             _ => self,
         }
     }
 
-    /// The active path and the branches, built once after each change.
-    fn paths(&self) -> &Paths {
-        self.paths.get_or_init(|| {
-            let positions: Vec<usize> = (0..self.nodes.len()).filter(|&i| self.is_effective(&self.nodes[i])).collect();
-            let nodes: Vec<&Node> = positions.iter().map(|&i| &self.nodes[i]).collect();
-            let tree = Tree::new(&nodes);
-            let Some(leaf) = tree.leaf() else { return Paths::default() };
-            let path = tree.path(&nodes, leaf);
-            let branches = tree.branches(&nodes, &path);
-            let in_all_nodes = |list: Vec<usize>| list.into_iter().map(|i| positions[i]).collect();
-            Paths { path: in_all_nodes(path), branches: branches.into_iter().map(in_all_nodes).collect() }
-        })
-    }
-
-    fn is_effective(&self, node: &Node) -> bool {
-        node.uuid().is_none_or(|uuid| !self.tombstoned.contains(uuid))
-    }
-
-    /// The message that is being streamed; `None` if no message is incomplete.
-    pub fn partial_message(&self) -> Option<Message> {
-        self.partial_message.as_ref()?.partial_message()
-    }
-
     /// Conversation of the subagent that a tool call started.
-    pub(crate) fn subagent_conversation(&self, call: &ToolUseId) -> Option<&Conversation> {
+    pub(crate) fn subagent_conversation(&self, call: &ToolUseId) -> Option<&Self> {
         // The agent's own file holds more than the messages forwarded under the tool call.
         let own_file =
             self.agent_by_call.get(call).and_then(|agent| self.sidechains.get(&SidechainKey::Agent(agent.clone())));
@@ -330,7 +264,7 @@ impl Conversation {
     }
 
     /// Conversations of the subagents, in no particular order.
-    pub(crate) fn sidechains(&self) -> impl Iterator<Item = &Conversation> {
+    pub(crate) fn sidechains(&self) -> impl Iterator<Item = &Self> {
         self.sidechains.values()
     }
 
@@ -339,79 +273,104 @@ impl Conversation {
         self.agent_by_call.get(call)
     }
 
-    /// Sidechains of old files by their first prompt; the first of those with the same prompt.
-    /// Old files do not record which tool call started a sidechain.
-    pub(crate) fn sidechains_by_prompt(&self) -> HashMap<String, &Conversation> {
-        let mut by_prompt = HashMap::new();
-        for (key, sidechain) in &self.sidechains {
-            if let (SidechainKey::Root(_), Some(user)) = (key, sidechain.nodes.first().and_then(Node::user)) {
-                by_prompt.entry(user.message.content.to_text()).or_insert(sidechain);
-            }
+    fn push_stream_event(&mut self, event: &StreamEvent) {
+        let partial = self.partial_message.get_or_insert_default();
+        if partial.push(event).is_err() {
+            self.partial_message = None;
+            return;
         }
-        by_prompt
+        if matches!(event, StreamEvent::MessageStop(_)) {
+            self.partial_message = None;
+        }
+    }
+}
+
+impl<N: EntryNode> Conversation<N> {
+    /// Adds one entry or stream event.
+    pub(crate) fn push_entry(&mut self, place: Place, entry: Entry, reader: &N::Reader) {
+        let routing = Routing::from_entry(&entry);
+        if self.session_id.is_none() {
+            self.session_id = entry.envelope().and_then(|e| e.session_id.get()).cloned();
+        }
+        match routing.and_then(|routing| routing.sidechain(&self.sidechain_by_line)) {
+            Some(key) => self.push_to_sidechain(key, place, entry, reader),
+            None => self.push_own(place, entry, reader),
+        }
     }
 
-    /// All nodes that were not withdrawn by a tombstone, in the order of the file.
-    pub(crate) fn effective_nodes(&self) -> Vec<&Node> {
-        let shown = self.shown();
-        shown.nodes.iter().filter(|node| shown.is_effective(node)).collect()
+    /// Adds an entry that belongs to this conversation and not to a sidechain.
+    fn push_own(&mut self, place: Place, entry: Entry, reader: &N::Reader) {
+        match entry {
+            Entry::StreamEvent(event) => self.push_stream_event(&event.event),
+            Entry::Tombstone(tombstone) => {
+                self.paths.take();
+                self.tombstoned.extend(tombstone.message.uuid.text().map(IdKey::new));
+            }
+            Entry::Result(result) => self.turn_results.push(*result),
+            Entry::Summary(title) if !title.is_compact_summary.is_true() => self.ai_title = Some(title.summary),
+            Entry::CustomTitle(title) => self.custom_title = Some(title.title),
+            Entry::AiTitle(title) => self.ai_title = Some(title.title),
+            Entry::User(_)
+            | Entry::Assistant(_)
+            | Entry::System(_)
+            | Entry::Attachment(_)
+            | Entry::Progress(_)
+            | Entry::Summary(_)
+            | Entry::ToolUseSummary(_)
+            | Entry::Error(_)
+            | Entry::ConversationReset(_)
+            | Entry::Unknown(_) => self.add_entry(place, flatten_system(entry), reader),
+            _ => {}
+        }
     }
 
-    /// Adds a node to this conversation without looking for a sidechain.
-    pub(crate) fn add_node(&mut self, node: Node) {
+    /// Adds an entry to this conversation without looking for a sidechain.
+    fn add_entry(&mut self, place: Place, entry: Entry, reader: &N::Reader) {
+        self.record_subagents(place, &entry, reader);
+        self.add_unless_known(N::from_entry(place, entry), reader);
+    }
+
+    /// Adds a node, or replaces the one that it repeats.
+    pub(crate) fn add_unless_known(&mut self, node: N, reader: &N::Reader) {
         self.paths.take();
-        self.record_subagents(&node);
-        match node.uuid().and_then(|uuid| self.by_uuid.get(uuid)) {
+        let uuid = node.facts().uuid;
+        let known = uuid.and_then(|uuid| self.by_uuid.get(&uuid)).map(|&i| i as usize);
+        match known.filter(|&i| self.is_same_entry(&self.nodes[i], &node, reader)) {
             // A replayed entry replaces the first one. Another entry with the same UUID is
             // kept beside it.
-            Some(&i) if is_same_entry(&self.nodes[i], &node) => self.nodes[i] = node,
-            _ => {
-                if let Some(uuid) = node.uuid() {
-                    self.by_uuid.insert(uuid.clone(), self.nodes.len());
-                }
+            Some(i) => self.nodes[i] = node,
+            None => {
+                self.by_uuid.extend(uuid.map(|uuid| (uuid, self.nodes.len() as u32)));
                 self.nodes.push(node);
             }
         }
     }
 
-    fn push_to_sidechain(&mut self, key: SidechainKey, line: u64, entry: Entry) {
-        // Stream events are many and are never the parent of an entry.
-        if let Some(uuid) = entry.envelope().and_then(|e| e.uuid.get())
-            && !matches!(entry, Entry::StreamEvent(_) | Entry::Tombstone(_))
-        {
-            self.sidechain_by_line.insert(uuid.clone(), key.clone());
-        }
-        let sidechain = self.sidechains.entry(key).or_default();
-        sidechain.depth = self.depth + 1;
-        sidechain.push_own(line, entry);
+    fn is_same_entry(&self, earlier: &N, later: &N, reader: &N::Reader) -> bool {
+        let both = earlier.load(reader, self.file).zip(later.load(reader, self.file));
+        both.is_some_and(|(earlier, later)| is_same_entry(&earlier, &later))
     }
 
-    /// The sidechain an entry belongs to; `None` for the main conversation. `known` holds the
-    /// sidechains of earlier entries by UUID.
-    pub(crate) fn sidechain_of(entry: &Entry, known: &HashMap<Uuid, SidechainKey>) -> Option<SidechainKey> {
-        let envelope = entry.envelope()?;
-        if let Entry::Tombstone(tombstone) = entry
-            && let Some(side) = tombstone.message.uuid.get().and_then(|uuid| known.get(uuid))
-        {
-            return Some(side.clone());
-        }
-        if let Some(call) = envelope.parent_tool_use_id.get() {
-            return Some(SidechainKey::ToolCall(call.clone()));
-        }
-        if !envelope.is_sidechain.is_true() {
-            return None;
-        }
-        if let Some(agent) = envelope.agent_id.get() {
-            return Some(SidechainKey::Agent(agent.clone()));
-        }
-        let of_parent = envelope.parent_uuid.get().and_then(|parent| known.get(parent).cloned());
-        of_parent.or_else(|| envelope.uuid.get().cloned().map(SidechainKey::Root))
+    fn push_to_sidechain(&mut self, key: SidechainKey, place: Place, entry: Entry, reader: &N::Reader) {
+        // Stream events are many and are never the parent of an entry.
+        let is_linked = !matches!(entry, Entry::StreamEvent(_) | Entry::Tombstone(_));
+        let uuid = entry.envelope().and_then(|e| e.uuid.text()).filter(|_| is_linked).map(IdKey::new);
+        self.sidechain_mut(key, uuid).push_own(place, entry, reader);
+    }
+
+    /// The sidechain that an entry with this UUID belongs to; created if there is none yet.
+    pub(crate) fn sidechain_mut(&mut self, key: SidechainKey, uuid: Option<IdKey>) -> &mut Self {
+        self.sidechain_by_line.extend(uuid.map(|uuid| (uuid, key.clone())));
+        let (depth, file) = (self.depth + 1, self.file);
+        let sidechain = self.sidechains.entry(key).or_default();
+        (sidechain.depth, sidechain.file) = (depth, file);
+        sidechain
     }
 
     /// Records which subagent belongs to which tool call, and the messages of subagents that
     /// `progress` entries repeat.
-    fn record_subagents(&mut self, node: &Node) {
-        match &node.entry {
+    fn record_subagents(&mut self, place: Place, entry: &Entry, reader: &N::Reader) {
+        match entry {
             Entry::User(user) => {
                 let mut results = user.message.content.blocks().iter().filter_map(Block::tool_result);
                 if let (Some(result), Some(output)) = (results.next(), user.tool_use_result.get())
@@ -432,14 +391,14 @@ impl Conversation {
                 if let ProgressData::Tagged(ProgressKind::Agent(data)) = &progress.data
                     && let Some(call) = progress.parent_tool_use_id.get()
                 {
-                    self.record_subagent_progress(node.line, call.clone(), data);
+                    self.record_subagent_progress(place, call.clone(), data, reader);
                 }
             }
             _ => {}
         }
     }
 
-    fn record_subagent_progress(&mut self, line: u64, call: ToolUseId, data: &AgentProgress) {
+    fn record_subagent_progress(&mut self, place: Place, call: ToolUseId, data: &AgentProgress, reader: &N::Reader) {
         if let Some(agent) = data.agent_id.get() {
             self.agent_by_call.insert(call.clone(), agent.clone());
         }
@@ -447,26 +406,50 @@ impl Conversation {
             && let Some(message) = data.message.get()
             && let Ok(entry) = Entry::read(message.text())
         {
-            self.push_to_sidechain(SidechainKey::ToolCall(call), line, entry);
+            let place = Place { nesting: place.nesting + 1, ..place };
+            self.push_to_sidechain(SidechainKey::ToolCall(call), place, entry, reader);
         }
     }
 
-    fn push_stream_event(&mut self, event: &StreamEvent) {
-        let partial = self.partial_message.get_or_insert_default();
-        if partial.push(event).is_err() {
-            self.partial_message = None;
-            return;
-        }
-        if matches!(event, StreamEvent::MessageStop(_)) {
-            self.partial_message = None;
-        }
+    /// The active path and the branches, built once after each change.
+    pub(crate) fn paths(&self, reader: &N::Reader) -> &Paths {
+        self.paths.get_or_init(|| {
+            let positions: Vec<u32> =
+                (0..self.nodes.len() as u32).filter(|&i| self.is_effective(&self.nodes[i as usize])).collect();
+            let nodes = positions.iter().map(|&i| &self.nodes[i as usize]).collect();
+            let nodes = NodeList::new(nodes, reader, self.file);
+            let tree = Tree::new(&nodes);
+            let Some(leaf) = tree.leaf() else { return Paths::default() };
+            let path = tree.path(&nodes, leaf);
+            let branches = tree.branches(&nodes, &path);
+            let in_all_nodes = |list: Vec<u32>| list.into_iter().map(|i| positions[i as usize]).collect();
+            Paths { path: in_all_nodes(path), branches: branches.into_iter().map(in_all_nodes).collect() }
+        })
     }
 
-    /// The prompt of a tool call that starts a subagent; `None` for other tool calls.
-    pub(crate) fn subagent_prompt(call: &ToolUse) -> Option<String> {
-        match ToolInput::from_tool_use(call) {
-            ToolInput::Agent(input) => Some(input.prompt),
-            _ => None,
+    pub(crate) fn is_effective(&self, node: &N) -> bool {
+        self.tombstoned.is_empty() || node.facts().uuid.is_none_or(|uuid| !self.tombstoned.contains(&uuid))
+    }
+
+    /// Sidechains of old files by their first prompt; the first of those with the same prompt.
+    /// Old files do not record which tool call started a sidechain.
+    pub(crate) fn sidechains_by_prompt(&self, reader: &N::Reader) -> HashMap<String, &Self> {
+        let mut by_prompt = HashMap::new();
+        let of_old_files = self.sidechains.iter().filter(|(key, _)| matches!(key, SidechainKey::Root(_)));
+        for (_, sidechain) in of_old_files {
+            let first = sidechain.nodes.first().and_then(|first| first.load(reader, sidechain.file));
+            if let Some(user) = first.as_ref().and_then(|first| first.user()) {
+                by_prompt.entry(user.message.content.to_text()).or_insert(sidechain);
+            }
         }
+        by_prompt
+    }
+}
+
+/// Moves the fields of a `system` entry that a stream has in `data` to the entry itself.
+pub(crate) fn flatten_system(entry: Entry) -> Entry {
+    match entry {
+        Entry::System(system) => Entry::System(system.flatten_data().map_or(system, Box::new)),
+        entry => entry,
     }
 }

@@ -10,8 +10,8 @@ use quipu_message::tagged_text::{self, TextPart, TextTag};
 use quipu_message::user_assistant::{Assistant, User};
 use quipu_message::{Block, Content, Entry, Maybe, Message, Role, ToolUseId, Uuid};
 
-use crate::conversation::{Conversation, Node};
-use crate::tree::is_root;
+use crate::conversation::Conversation;
+use crate::node::{EntryNode, Node};
 
 mod media;
 
@@ -85,7 +85,7 @@ pub(crate) fn context_starts<'p>(path: &'p [&Node]) -> impl DoubleEndedIterator<
 /// with. Responses and tool results do not start a context.
 fn is_tree_start(node: &Node) -> bool {
     let is_prompt = |line: &User| !line.message.content.blocks().iter().any(|block| block.tool_result().is_some());
-    is_root(node) && node.user().is_some_and(is_prompt)
+    node.facts().is_root && node.user().is_some_and(is_prompt)
 }
 
 /// Whether the entries before this one are not sent: it is a boundary, a reset, or a notice

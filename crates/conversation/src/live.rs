@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, HashMap};
 
 use quipu_message::progress::{ProgressData, ProgressKind};
 use quipu_message::tool::ToolInput;
-use quipu_message::{AgentId, Entry, SessionId, ToolUseId, Uuid};
+use quipu_message::{AgentId, Entry, SessionId, ToolUseId};
 
-use crate::conversation::{Conversation, Node, SidechainKey};
+use crate::id_key::IdKey;
+use crate::node::Node;
 use crate::problem::Problem;
 use crate::screen::ScreenItem;
+use crate::sidechain::{Routing, SidechainKey};
 
 mod activity;
 mod recent_entries;
@@ -23,7 +25,7 @@ use recent_entries::RecentEntries;
 /// Takes the lines of a session as they arrive and returns the items that are new.
 ///
 /// It holds only the last few dozen entries and the tool calls without a result. Its items are
-/// those of [`Conversation::for_ui`] in order of arrival: items that a rewind leaves behind have
+/// those of [`Conversation::for_ui`](crate::Conversation::for_ui) in order of arrival: items that a rewind leaves behind have
 /// been returned already, and items of subagents are returned by themselves, not inside their
 /// tool call.
 ///
@@ -43,7 +45,7 @@ pub struct LiveConversation {
     /// Sidechain shown as the main conversation, if the file is that of a subagent.
     main_sidechain: Option<SidechainKey>,
     sidechains: BTreeMap<SidechainKey, (LiveSubagent, RecentEntries)>,
-    sidechain_by_line: HashMap<Uuid, SidechainKey>,
+    sidechain_by_line: HashMap<IdKey, SidechainKey>,
     /// Descriptions of subagents by the tool call that started them.
     task_by_call: HashMap<ToolUseId, String>,
     session_id: Option<SessionId>,
@@ -154,11 +156,11 @@ impl LiveConversation {
             Entry::AiTitle(title) => self.title = Some(title.title.clone()),
             _ => {}
         }
-        match Conversation::sidechain_of(&entry, &self.sidechain_by_line) {
+        match Routing::from_entry(&entry).and_then(|routing| routing.sidechain(&self.sidechain_by_line)) {
             Some(side) if self.is_main_sidechain(&side) => self.main.add_node(Node { line, entry }, bytes),
             Some(side) => {
-                if let (SidechainKey::Root(_), Some(uuid)) = (&side, entry.envelope().and_then(|e| e.uuid.get())) {
-                    self.sidechain_by_line.insert(uuid.clone(), side.clone());
+                if let (SidechainKey::Root(_), Some(uuid)) = (&side, entry.envelope().and_then(|e| e.uuid.text())) {
+                    self.sidechain_by_line.insert(IdKey::new(uuid), side.clone());
                 }
                 let agent = subagent_from_entry(&entry);
                 self.push_to_sidechain(side, agent, Node { line, entry }, bytes);

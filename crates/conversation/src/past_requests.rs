@@ -4,8 +4,9 @@ use std::collections::HashSet;
 
 use quipu_message::{Block, Message, Role};
 
-use crate::conversation::{Conversation, Node};
+use crate::conversation::Conversation;
 use crate::for_api::{context_starts, for_api, since_compaction};
+use crate::node::Node;
 
 /// Branches beside the active path that are looked at. A path costs as much as the session,
 /// and a damaged file may have a branch for every line.

@@ -140,6 +140,23 @@ impl ProblemKind {
         }
     }
 
+    /// The kind with this [`code`](Self::code); `None` if there is none.
+    pub(crate) fn from_code(code: &str) -> Option<Self> {
+        Self::OF_LINES.into_iter().find(|kind| kind.code() == code)
+    }
+
+    /// The kinds that reading a file gives.
+    const OF_LINES: [Self; 8] = [
+        Self::NotJson,
+        Self::Foreign,
+        Self::Malformed,
+        Self::Torn,
+        Self::TooLong,
+        Self::Nul,
+        Self::NotUtf8,
+        Self::CannotRead,
+    ];
+
     /// Whether the problem takes the place of an entry: the line was read and is not one.
     pub fn is_line(self) -> bool {
         self.is_malformed() || matches!(self, Self::Foreign | Self::Blank)

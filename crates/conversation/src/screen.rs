@@ -5,7 +5,8 @@ use quipu_message::context_ref::ContextRef;
 use quipu_message::{AgentId, Content, Json, MediaSource, Message, Role, ToolUseId, Uuid};
 use serde::Serialize;
 
-use crate::conversation::{Branch, Conversation, MAX_SUBAGENT_DEPTH, Node};
+use crate::conversation::Conversation;
+use crate::node::Node;
 use crate::problem::Problem;
 use crate::timestamp::to_iso8601;
 use crate::tool_results::{ToolResults, ToolStatus};
@@ -15,9 +16,11 @@ mod builder;
 mod hooks;
 mod line_lookup;
 mod notice;
+mod window;
 
-use builder::ScreenBuilder;
+pub(crate) use line_lookup::related_calls;
 pub use line_lookup::standalone_notice;
+pub(crate) use window::Shown;
 
 /// Kinds of screen items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -140,90 +143,21 @@ impl Conversation {
 
     /// The items of the active path, and more as `options` say.
     pub fn for_ui_with(&self, options: UiOptions) -> Vec<ScreenItem> {
-        self.screen(options, 0).items
+        self.screen(options, 0, &()).items
     }
 
     /// The items as of [`for_ui_with`](Self::for_ui_with), and the number of hidden items that
     /// were left out.
     pub fn for_ui_and_left_out(&self, options: UiOptions) -> (Vec<ScreenItem>, usize) {
-        let Shown { items, left_out } = self.screen(options, 0);
+        let Shown { items, left_out } = self.screen(options, 0, &());
         (items, left_out)
     }
 
     /// The items of the branch with this number, counted from 1 in the order of the file;
     /// `None` if there are fewer branches.
     pub fn branch_for_ui(&self, number: usize, options: UiOptions) -> Option<Vec<ScreenItem>> {
-        let branches = self.branches();
-        let branch = branches.get(number.checked_sub(1)?)?;
-        Some(self.branch_items(branch, number, options, 0).items)
+        self.numbered_branch_items(number, options, &())
     }
-
-    fn screen(&self, options: UiOptions, depth: usize) -> Shown {
-        let (path, branches) = (self.path(), self.branches());
-        // Problems and branches, by the line that they are shown before.
-        let mut inserts: Vec<(u64, Vec<ScreenItem>)> =
-            self.problems().iter().map(problem_item).map(|item| (item.line, vec![item])).collect();
-        let mut left_out = 0;
-        let announced = |branch: &Branch<'_>| options.include_branches || !branch.is_incomplete_response();
-        for (number, branch) in (1..).zip(&branches).filter(|(_, branch)| announced(branch)) {
-            let shown = self.announce_branch(branch, number, options, depth);
-            left_out += shown.left_out;
-            inserts.push((shown.items[0].line, shown.items));
-        }
-        inserts.sort_by_key(|(line, _)| *line);
-        let mut inserts = inserts.into_iter().peekable();
-        let partial = self.partial_message();
-        let blocks = partial.as_ref().map_or(&[][..], |message| message.content.blocks());
-        let mut screen = ScreenBuilder::new(self, &path, blocks, options, depth);
-        for node in &path {
-            while let Some((_, items)) = inserts.next_if(|(line, _)| *line < node.line) {
-                screen.items.extend(items);
-            }
-            screen.push_node(node);
-        }
-        screen.items.extend(inserts.flat_map(|(_, items)| items));
-        if let Some(message) = &partial {
-            screen.push_partial_message(message, &path);
-        }
-        Shown { items: screen.items, left_out: left_out + screen.left_out }
-    }
-
-    /// The item that announces a branch, followed by its items if `options` include them.
-    fn announce_branch(&self, branch: &Branch<'_>, number: usize, options: UiOptions, depth: usize) -> Shown {
-        // If the items are only counted, those of subagents are not built.
-        let depth = if options.include_branches { depth } else { MAX_SUBAGENT_DEPTH };
-        let Shown { items: inside, left_out } = self.branch_items(branch, number, options, depth);
-        let first = branch.nodes.first();
-        let about = ScreenItem {
-            timestamp: first.and_then(|node| iso_timestamp(node)),
-            branch: Some(number),
-            line: first.map_or(u64::MAX, |node| node.line),
-            ..empty_item(ItemKind::Branch)
-        };
-        let count = inside.iter().filter(|item| !item.hidden).count();
-        let items_label = if count == 1 { "1 item" } else { &format!("{count} items") };
-        let text = format!("Branch {number} was left here: {items_label}");
-        let mut items = vec![ScreenItem { text: Some(text), items: Some(count), ..about.clone() }];
-        if options.include_branches {
-            items.extend(inside);
-            items.push(ScreenItem { text: Some(format!("End of branch {number}")), ..about });
-        }
-        Shown { items, left_out }
-    }
-
-    fn branch_items(&self, branch: &Branch<'_>, number: usize, options: UiOptions, depth: usize) -> Shown {
-        let mut screen = ScreenBuilder::new(self, &branch.nodes, &[], options, depth);
-        branch.nodes.iter().for_each(|node| screen.push_node(node));
-        let mut items = screen.items;
-        items.iter_mut().for_each(|item| item.branch = Some(number));
-        Shown { items, left_out: screen.left_out }
-    }
-}
-
-/// Items, and the number of hidden items that were left out.
-struct Shown {
-    items: Vec<ScreenItem>,
-    left_out: usize,
 }
 
 /// Converts API messages to items. Nothing is hidden: reminders and meta texts are included.

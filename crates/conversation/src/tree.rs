@@ -1,26 +1,26 @@
 //! The tree of entries by parent, the leaf that a resume continues from, and the path to it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::mem;
 
-use quipu_message::system::System;
-use quipu_message::{Entry, ToolUseId};
-
-use crate::Node;
+use crate::id_key::IdKey;
+use crate::node::{EntryNode, Facts, NodeKind, ToolRole};
 
 mod children;
+mod node_list;
 mod parents;
 
 use children::Children;
+pub(crate) use node_list::NodeList;
 pub use parents::circles;
-pub(crate) use parents::is_root;
 
 /// The tree of a list of nodes. All methods use positions in that list.
 #[derive(Debug)]
-pub struct Tree {
-    parents: Vec<Option<usize>>,
+pub(crate) struct Tree {
+    /// Position of the parent of each node.
+    parents: Vec<Option<u32>>,
     children: Children,
-    leaf: Option<usize>,
+    leaf: Option<u32>,
 }
 
 impl Tree {
@@ -30,27 +30,27 @@ impl Tree {
     /// follows the entry before it. A root (a message whose parent is `null`) continues from
     /// the leaf before it, because old versions compacted that way; but if its tree repeats
     /// an earlier one, it replaces that tree.
-    pub fn new(nodes: &[&Node]) -> Self {
+    pub(crate) fn new<N: EntryNode>(nodes: &NodeList<'_, N>) -> Self {
         let parents = parents::link_parents(nodes);
         let children = Children::new(&parents);
-        let leaf = nodes.iter().rposition(|node| !matches!(node.entry, Entry::Progress(_)));
+        let leaf = nodes.positions().rev().find(|&i| nodes.facts(i).kind != NodeKind::Progress);
         Self { parents, children, leaf }
     }
 
     /// The node that a resume continues from: the last one that is not `progress`. `None` if
     /// there is none.
-    pub fn leaf(&self) -> Option<usize> {
+    pub(crate) fn leaf(&self) -> Option<u32> {
         self.leaf
     }
 
     /// The chain of parents from a root to `leaf`.
-    pub fn chain(&self, leaf: usize) -> Vec<usize> {
+    fn chain(&self, leaf: u32) -> Vec<u32> {
         let mut seen = vec![false; self.parents.len()];
         let mut chain = Vec::new();
         let mut next = Some(leaf);
-        while let Some(i) = next.filter(|&i| !mem::replace(&mut seen[i], true)) {
+        while let Some(i) = next.filter(|&i| !mem::replace(&mut seen[i as usize], true)) {
             chain.push(i);
-            next = self.parents[i];
+            next = self.parents[i as usize];
         }
         chain.reverse();
         chain
@@ -64,26 +64,22 @@ impl Tree {
     /// children that belong to it; the others start another branch. If the chain goes back in
     /// the file (a parent written after its child), each added node stays with the chain node
     /// it hangs on instead.
-    pub fn path(&self, nodes: &[&Node], leaf: usize) -> Vec<usize> {
+    pub(crate) fn path<N: EntryNode>(&self, nodes: &NodeList<'_, N>, leaf: u32) -> Vec<u32> {
         let chain = self.chain(leaf);
-        let mut rank = vec![None; nodes.len()];
-        let mut messages = HashMap::with_capacity(chain.len());
-        let mut calls = HashSet::with_capacity(chain.len());
-        for (r, &i) in chain.iter().enumerate() {
-            rank[i] = Some(r);
-            record_message(nodes[i], i, &mut messages);
-            calls.extend(nodes[i].tool_uses().map(|call| &call.id));
+        let mut rank: Vec<Option<u32>> = vec![None; nodes.len()];
+        for (r, &i) in (0..).zip(&chain) {
+            rank[i as usize] = Some(r);
         }
-        let mut path = chain.clone();
-        let mut queue = chain.clone();
+        let mut known = PathMembers::new(nodes, &rank);
+        chain.iter().for_each(|&i| known.add(nodes, i));
+        let (mut path, mut queue) = (chain.clone(), chain.clone());
         while let Some(i) = queue.pop() {
             for &child in self.children.children_of(i) {
-                if rank[child].is_some() || !belongs_to_path(nodes, child, &messages, &calls) {
+                if rank[child as usize].is_some() || !known.includes(nodes, child) {
                     continue;
                 }
-                record_message(nodes[child], child, &mut messages);
-                calls.extend(nodes[child].tool_uses().map(|call| &call.id));
-                rank[child] = rank[i];
+                known.add(nodes, child);
+                rank[child as usize] = rank[i as usize];
                 path.push(child);
                 queue.push(child);
             }
@@ -91,32 +87,32 @@ impl Tree {
         if chain.is_sorted() {
             path.sort_unstable();
         } else {
-            path.sort_by_key(|&i| (rank[i], i));
+            path.sort_by_key(|&i| (rank[i as usize], i));
         }
         path
     }
 
     /// All nodes that are not on `path`, grouped by the child or root where they leave it,
     /// each group in the order of the file. Groups of `progress` alone are omitted.
-    pub fn branches(&self, nodes: &[&Node], path: &[usize]) -> Vec<Vec<usize>> {
+    pub(crate) fn branches<N: EntryNode>(&self, nodes: &NodeList<'_, N>, path: &[u32]) -> Vec<Vec<u32>> {
         let mut taken = vec![false; nodes.len()];
-        path.iter().for_each(|&i| taken[i] = true);
-        let roots = (0..nodes.len()).filter(|&i| self.parents[i].is_none());
+        path.iter().for_each(|&i| taken[i as usize] = true);
+        let roots = nodes.positions().filter(|&i| self.parents[i as usize].is_none());
         let beside = path.iter().flat_map(|&i| self.children.children_of(i).iter().copied());
-        let mut starts: Vec<usize> = roots.chain(beside).filter(|&i| !taken[i]).collect();
+        let mut starts: Vec<u32> = roots.chain(beside).filter(|&i| !taken[i as usize]).collect();
         starts.sort_unstable();
         let mut branches = Vec::new();
         for start in starts {
             let mut branch = Vec::new();
             let mut queue = vec![start];
             while let Some(i) = queue.pop() {
-                if !mem::replace(&mut taken[i], true) {
+                if !mem::replace(&mut taken[i as usize], true) {
                     branch.push(i);
                     queue.extend(self.children.children_of(i));
                 }
             }
             branch.sort_unstable();
-            if branch.iter().any(|&i| !matches!(nodes[i].entry, Entry::Progress(_))) {
+            if branch.iter().any(|&i| nodes.facts(i).kind != NodeKind::Progress) {
                 branches.push(branch);
             }
         }
@@ -128,31 +124,65 @@ impl Tree {
 /// the limit keeps a damaged file with a single message id linear.
 const MAX_COMPARED_BLOCKS: usize = 64;
 
-/// Nodes of the path by the id of the API message they hold a block of.
-type NodesByMessage<'a> = HashMap<&'a str, Vec<usize>>;
-
-fn record_message<'a>(node: &'a Node, i: usize, messages: &mut NodesByMessage<'a>) {
-    if let Some(id) = node.message_id() {
-        messages.entry(id).or_default().push(i);
-    }
+/// The messages and tool calls on the path so far, as far as nodes beside the chain refer to
+/// them: on a long path only a few do.
+struct PathMembers {
+    /// Positions by the id of the API message they hold a block of.
+    messages: HashMap<IdKey, Vec<u32>>,
+    /// Whether each call is on the path.
+    calls: HashMap<IdKey, bool>,
 }
 
-/// Whether a node beside the chain belongs to the same conversation.
-fn belongs_to_path(nodes: &[&Node], child: usize, messages: &NodesByMessage<'_>, calls: &HashSet<&ToolUseId>) -> bool {
-    let node = nodes[child];
-    match &node.entry {
-        Entry::Progress(_) | Entry::Attachment(_) => true,
-        Entry::System(system) => !matches!(system.as_ref(), System::CompactBoundary(_)),
-        // Another block of a message on the path; the same block again is a copy.
-        Entry::Assistant(line) => {
-            let others = node.message_id().and_then(|id| messages.get(id));
-            let is_copy = |&i: &usize| nodes[i].assistant().is_some_and(|o| o.message.content == line.message.content);
-            others.is_some_and(|others| !others.iter().rev().take(MAX_COMPARED_BLOCKS).any(is_copy))
+impl PathMembers {
+    /// Looks for what the nodes without a rank refer to.
+    fn new<N: EntryNode>(nodes: &NodeList<'_, N>, rank: &[Option<u32>]) -> Self {
+        let (mut messages, mut calls) = (HashMap::new(), HashMap::new());
+        for i in nodes.positions().filter(|&i| rank[i as usize].is_none()) {
+            messages.extend(nodes.facts(i).message.map(|id| (id, Vec::new())));
+            nodes.get(i).visit_tools(|link| {
+                if link.role == ToolRole::Result {
+                    calls.insert(link.call, false);
+                }
+            });
         }
-        Entry::User(user) => {
-            let mut results = user.message.content.blocks().iter().filter_map(|block| block.tool_result()).peekable();
-            results.peek().is_some() && results.all(|result| calls.contains(&result.tool_use_id))
+        Self { messages, calls }
+    }
+
+    fn add<N: EntryNode>(&mut self, nodes: &NodeList<'_, N>, i: u32) {
+        if let Some(others) = nodes.facts(i).message.and_then(|id| self.messages.get_mut(&id)) {
+            others.push(i);
         }
-        _ => false,
+        nodes.get(i).visit_tools(|link| {
+            if link.role == ToolRole::Call
+                && let Some(is_on_path) = self.calls.get_mut(&link.call)
+            {
+                *is_on_path = true;
+            }
+        });
+    }
+
+    /// Whether a node beside the chain belongs to the same conversation.
+    fn includes<N: EntryNode>(&self, nodes: &NodeList<'_, N>, child: u32) -> bool {
+        let Facts { kind, message, .. } = nodes.facts(child);
+        match kind {
+            NodeKind::Progress | NodeKind::Attachment | NodeKind::System => true,
+            // Another block of a message on the path; the same block again is a copy.
+            NodeKind::Assistant => {
+                let others = message.and_then(|id| self.messages.get(&id)).filter(|others| !others.is_empty());
+                let is_copy = |&other: &u32| nodes.has_same_content(other, child);
+                others.is_some_and(|others| !others.iter().rev().take(MAX_COMPARED_BLOCKS).any(is_copy))
+            }
+            NodeKind::User => {
+                let (mut results, mut missing) = (0, 0);
+                nodes.get(child).visit_tools(|link| {
+                    if link.role == ToolRole::Result {
+                        results += 1;
+                        missing += usize::from(self.calls.get(&link.call) != Some(&true));
+                    }
+                });
+                results > 0 && missing == 0
+            }
+            NodeKind::CompactBoundary | NodeKind::Summary | NodeKind::Other => false,
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! Turns: a prompt of the user with everything until the next prompt.
 
-use quipu_message::synthetic::SYNTHETIC_MODEL;
+use std::ops::Range;
 
-use crate::conversation::{Conversation, Node};
-use crate::headline::{headline, is_local_command};
+use crate::conversation::Conversation;
+use crate::headline::headline;
+use crate::node::{EntryNode, Node, PromptKind};
 use crate::user_text::user_prompt;
 
 /// One turn: a prompt and the nodes up to the next prompt.
@@ -15,30 +16,27 @@ pub struct Turn<'a> {
     pub nodes: Vec<&'a Node>,
 }
 
+/// A turn as positions of the active path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TurnRange {
+    /// Position of the prompt.
+    pub(crate) prompt: usize,
+    /// All positions of the turn.
+    pub(crate) positions: Range<usize>,
+}
+
 impl Conversation {
     /// The turns of the active path; their number is [`Metrics::turns`]. A local command
     /// without a response is not a turn: it belongs to the turn before it, or to the first.
     ///
     /// [`Metrics::turns`]: crate::Metrics::turns
     pub fn turns(&self) -> Vec<Turn<'_>> {
-        let mut turns: Vec<Turn<'_>> = Vec::new();
-        let mut before: Vec<&Node> = Vec::new();
-        for node in self.path() {
-            let prompt = node.user().and_then(user_prompt);
-            if prompt.is_some() {
-                merge_unanswered_command(&mut turns, &mut before);
-            }
-            match (prompt, turns.last_mut()) {
-                (Some(prompt), _) => {
-                    let nodes = before.drain(..).chain([node]).collect();
-                    turns.push(Turn { prompt, nodes });
-                }
-                (None, Some(turn)) => turn.nodes.push(node),
-                (None, None) => before.push(node),
-            }
-        }
-        merge_unanswered_command(&mut turns, &mut before);
-        turns
+        let path = self.path();
+        let turn = |turn: TurnRange| Turn {
+            prompt: path[turn.prompt].user().and_then(user_prompt).unwrap_or_default(),
+            nodes: path[turn.positions].to_vec(),
+        };
+        turn_ranges(path.iter().copied()).into_iter().map(turn).collect()
     }
 
     /// One line that names the conversation: the title, or the first prompt. `None` if it has
@@ -49,14 +47,29 @@ impl Conversation {
     }
 }
 
-/// If the last turn is a local command without a response, moves its nodes to the turn before
-/// it, or to `before` if there is none.
-fn merge_unanswered_command<'a>(turns: &mut Vec<Turn<'a>>, before: &mut Vec<&'a Node>) {
-    let is_response =
-        |node: &&Node| node.assistant().is_some_and(|line| line.message.model.text() != Some(SYNTHETIC_MODEL));
-    if turns.last().is_some_and(|turn| is_local_command(&turn.prompt) && !turn.nodes.iter().any(is_response))
-        && let Some(command) = turns.pop()
-    {
-        turns.last_mut().map_or(before, |turn| &mut turn.nodes).extend(command.nodes);
+/// The turns of a path. Nodes before the first prompt belong to the first turn.
+pub(crate) fn turn_ranges<'a, N: EntryNode + 'a>(path: impl IntoIterator<Item = &'a N>) -> Vec<TurnRange> {
+    let mut prompts: Vec<usize> = Vec::new();
+    let mut is_unanswered_command = false;
+    let mut len = 0;
+    for (position, node) in path.into_iter().enumerate() {
+        len = position + 1;
+        match node.prompt_kind() {
+            PromptKind::None => is_unanswered_command &= !node.facts().is_response,
+            kind => {
+                if is_unanswered_command {
+                    prompts.pop();
+                }
+                prompts.push(position);
+                is_unanswered_command = kind == PromptKind::LocalCommand;
+            }
+        }
     }
+    if is_unanswered_command {
+        prompts.pop();
+    }
+    let ends = prompts.iter().skip(1).copied().chain([len]);
+    let starts = [0].into_iter().chain(prompts.iter().skip(1).copied());
+    let ranges = starts.zip(ends).map(|(start, end)| start..end);
+    prompts.iter().zip(ranges).map(|(&prompt, positions)| TurnRange { prompt, positions }).collect()
 }

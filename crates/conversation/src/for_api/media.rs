@@ -7,7 +7,7 @@ use quipu_message::user_assistant::Assistant;
 use quipu_message::{Block, Content, Entry, Maybe};
 
 use super::is_sent;
-use crate::conversation::Node;
+use crate::node::Node;
 
 /// Which kinds of media an API error reports as too large.
 #[derive(Clone, Copy)]

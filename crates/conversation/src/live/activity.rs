@@ -7,7 +7,7 @@ use quipu_message::user_assistant::{Assistant, User};
 use quipu_message::{Block, Content, Entry, ToolUse};
 use serde::Serialize;
 
-use crate::conversation::Node;
+use crate::node::Node;
 use crate::tool_results::ToolResults;
 use crate::user_text::{UserText, classify_user_text, user_prompt};
 

@@ -6,7 +6,8 @@ use std::mem;
 use quipu_message::{Entry, ToolUseId, Uuid};
 
 use super::activity::{self, Activity};
-use crate::conversation::{Conversation, Node};
+use crate::conversation::Conversation;
+use crate::node::Node;
 use crate::problem::Problem;
 use crate::screen::{ItemKind, ScreenItem};
 use crate::tool_results::{ToolResults, ToolStatus};
@@ -128,7 +129,7 @@ impl RecentEntries {
         let old = mem::take(&mut self.conversation);
         let pending = pending_calls(&old.nodes);
         // After a message with several blocks all item ids are derived, so one of them is kept.
-        let split = old.nodes.iter().position(has_several_blocks);
+        let split = old.nodes.iter().position(|node| node.blocks().len() > 1);
         self.conversation.tombstoned = old.tombstoned;
         let mut kept = HashSet::new();
         for (i, node) in old.nodes.into_iter().enumerate() {
@@ -153,15 +154,6 @@ fn item_origin(item: &ScreenItem) -> ItemOrigin {
         Some(uuid) => ItemOrigin::Entry(uuid.clone()),
         None => ItemOrigin::Line(item.line),
     }
-}
-
-fn has_several_blocks(node: &Node) -> bool {
-    let content = match (node.user(), node.assistant()) {
-        (Some(user), _) => &user.message.content,
-        (_, Some(assistant)) => &assistant.message.content,
-        _ => return false,
-    };
-    content.blocks().len() > 1
 }
 
 /// The latest tool calls without a result.

@@ -9,20 +9,22 @@ use quipu_message::{Block, Content, Entry, Message, ToolCall, ToolUseId, Uuid};
 
 use super::hooks::{self, HooksByCall};
 use super::{ItemKind, ScreenItem, SubagentCard, UiOptions, block, empty_item, item_for_node, notice};
-use crate::conversation::{Conversation, MAX_SUBAGENT_DEPTH, Node};
+use crate::conversation::{Conversation, MAX_SUBAGENT_DEPTH};
+use crate::node::{EntryNode, Node};
 use crate::tool_results::{PairedResult, ToolResults};
 use crate::user_text::{UserText, classify_user_text};
 
 /// Builds the items of a list of entries.
-pub(super) struct ScreenBuilder<'a> {
-    conversation: &'a Conversation,
+pub(super) struct ScreenBuilder<'a, N: EntryNode> {
+    conversation: &'a Conversation<N>,
+    reader: &'a N::Reader,
     results: ToolResults<'a>,
     tool_calls: HashSet<&'a ToolUseId>,
     hooks: HooksByCall<'a>,
     /// Sidechains of old files by their first prompt.
-    sidechains_by_prompt: HashMap<String, &'a Conversation>,
+    sidechains_by_prompt: HashMap<String, &'a Conversation<N>>,
     /// Whether an entry had several blocks; from then on the UUIDs of items are derived.
-    has_split_message: bool,
+    pub(super) has_split_message: bool,
     options: UiOptions,
     depth: usize,
     pub(super) items: Vec<ScreenItem>,
@@ -30,24 +32,26 @@ pub(super) struct ScreenBuilder<'a> {
     pub(super) left_out: usize,
 }
 
-impl<'a> ScreenBuilder<'a> {
+impl<'a, N: EntryNode> ScreenBuilder<'a, N> {
     /// Creates a builder for `nodes`. `partial_blocks` are those of the message that is being
     /// streamed; they may hold results of tool calls in `nodes`.
     pub(super) fn new(
-        conversation: &'a Conversation,
+        conversation: &'a Conversation<N>,
         nodes: &[&'a Node],
         partial_blocks: &'a [Block],
         options: UiOptions,
         depth: usize,
+        reader: &'a N::Reader,
     ) -> Self {
         let mut calls: HashSet<&ToolUseId> = HashSet::with_capacity(nodes.len() / 2);
         calls.extend(nodes.iter().flat_map(|node| node.blocks()).filter_map(|block| Some(block.tool_call()?.id)));
         Self {
             conversation,
+            reader,
             results: ToolResults::new(nodes.iter().copied()).with_blocks(partial_blocks),
             hooks: HooksByCall::new(nodes, &calls),
             tool_calls: calls,
-            sidechains_by_prompt: conversation.sidechains_by_prompt(),
+            sidechains_by_prompt: conversation.sidechains_by_prompt(reader),
             has_split_message: false,
             options,
             depth,
@@ -71,9 +75,8 @@ impl<'a> ScreenBuilder<'a> {
     }
 
     /// Adds the blocks of a streamed message that no complete entry holds yet.
-    pub(super) fn push_partial_message(&mut self, message: &Message, path: &[&'a Node]) {
-        let complete_blocks =
-            path.iter().filter(|n| n.message_id().is_some() && n.message_id() == message.id.text()).count();
+    /// `complete_blocks` is the number of entries that hold one.
+    pub(super) fn push_partial_message(&mut self, message: &Message, complete_blocks: usize) {
         let line = Assistant { message: message.clone(), ..Assistant::default() };
         for block in message.content.clone().into_blocks().into_iter().skip(complete_blocks) {
             let item =
@@ -210,7 +213,7 @@ impl<'a> ScreenBuilder<'a> {
         });
         let subagent = sidechain.map(|sidechain| SubagentCard {
             agent_id: self.conversation.agent_for_call(call.id).cloned(),
-            items: sidechain.screen(self.options, self.depth + 1).items,
+            items: sidechain.screen(self.options, self.depth + 1, self.reader).items,
         });
         super::ToolCard { subagent, ..block::tool_card(call, self.results.get(call.id)) }
     }

@@ -6,7 +6,7 @@ use quipu_message::progress::{ProgressData, ProgressKind};
 use quipu_message::{Entry, ToolUseId};
 
 use super::{ItemKind, ScreenItem, item_for_node, notice};
-use crate::conversation::Node;
+use crate::node::Node;
 
 /// Hook entries by tool call: those that ran before it and those after it.
 pub(super) struct HooksByCall<'a> {
@@ -18,7 +18,7 @@ impl<'a> HooksByCall<'a> {
     pub(super) fn new(path: &[&'a Node], calls: &HashSet<&'a ToolUseId>) -> Self {
         let mut hooks = Self { by_call: HashMap::new(), shown_lines: HashSet::new() };
         for node in path {
-            let Some((call, event)) = hook_call_and_event(node).filter(|(call, _)| calls.contains(call)) else {
+            let Some((call, event)) = node.hook_call_and_event().filter(|(call, _)| calls.contains(call)) else {
                 continue;
             };
             let (before, after) = hooks.by_call.entry(call).or_default();
@@ -41,20 +41,6 @@ impl<'a> HooksByCall<'a> {
 
     pub(super) fn is_shown_with_call(&self, node: &Node) -> bool {
         self.shown_lines.contains(&node.line)
-    }
-}
-
-/// Tool call and event of a hook entry; `None` for other entries.
-fn hook_call_and_event(node: &Node) -> Option<(&ToolUseId, &str)> {
-    match &node.entry {
-        Entry::Attachment(line) => line.attachment.hook_tool_use_and_event(),
-        Entry::Progress(line) => match &line.data {
-            ProgressData::Tagged(ProgressKind::Hook(hook)) => {
-                Some((line.tool_use_id.get()?, hook.hook_event.text().unwrap_or_default()))
-            }
-            _ => None,
-        },
-        _ => None,
     }
 }
 

@@ -5,7 +5,8 @@ use std::ops::Range;
 use quipu_message::{Block, Entry, ToolUseId};
 
 use super::{ItemKind, ScreenItem, hooks, notice};
-use crate::conversation::{Conversation, Node};
+use crate::conversation::Conversation;
+use crate::node::{EntryNode, Node};
 
 impl Conversation {
     /// The indices of the items that show a line of the session's own file.
@@ -15,9 +16,17 @@ impl Conversation {
     /// the first one. Empty if there are no items. `items` are items of this conversation;
     /// some may be missing.
     pub fn items_at_line(&self, items: &[ScreenItem], line: u64) -> Range<usize> {
-        let nodes = self.effective_nodes();
-        let calls: Vec<&ToolUseId> =
-            nodes.into_iter().filter(|node| node.line == line).flat_map(related_calls).collect();
+        self.item_range_at_line(items, line, &())
+    }
+}
+
+impl<N: EntryNode> Conversation<N> {
+    /// As [`Conversation::items_at_line`].
+    pub(crate) fn item_range_at_line(&self, items: &[ScreenItem], line: u64, reader: &N::Reader) -> Range<usize> {
+        let shown = self.shown();
+        let at_line = shown.nodes.iter().filter(|node| node.line() == line && shown.is_effective(node));
+        let at_line: Vec<_> = at_line.filter_map(|node| node.load(reader, shown.file)).collect();
+        let calls: Vec<&ToolUseId> = at_line.iter().flat_map(|node| related_calls(node)).collect();
         let is_call = |item: &ScreenItem| item.tool.as_ref().is_some_and(|tool| calls.contains(&&tool.id));
         let before = items.iter().rposition(|item| item.line <= line).unwrap_or_default();
         let is_own = |item: &ScreenItem| item.line == line && item.kind != ItemKind::Branch;
@@ -46,7 +55,7 @@ pub fn standalone_notice(entry: Entry) -> Option<ScreenItem> {
 }
 
 /// Ids of the tool calls that an entry holds a result or progress of.
-fn related_calls(node: &Node) -> Vec<&ToolUseId> {
+pub(crate) fn related_calls(node: &Node) -> Vec<&ToolUseId> {
     match &node.entry {
         Entry::User(_) | Entry::Assistant(_) => node.blocks().iter().filter_map(Block::result_tool_use_id).collect(),
         Entry::Progress(line) => line.parent_tool_use_id.get().or(line.tool_use_id.get()).into_iter().collect(),

@@ -5,7 +5,7 @@ use quipu_message::system::System;
 use quipu_message::{Content, Entry, Json, Maybe};
 
 use super::{ItemKind, ScreenItem, item_for_node};
-use crate::conversation::Node;
+use crate::node::Node;
 use crate::user_text::{UserText, classify_user_text};
 
 /// The item of a system entry, an attachment, a summary or an unknown entry; `None` if there

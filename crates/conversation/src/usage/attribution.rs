@@ -27,7 +27,7 @@ const MAX_RECENT_LINES: usize = 32;
 /// Follows the parent links of a session, so that the turn of a line is counted along its own
 /// path: a prompt that replaces another after a rewind has the same number.
 ///
-/// [`Tree`](crate::Tree) builds the same links from all lines at once. This works line by line
+/// `Tree` builds the same links from all lines at once. This works line by line
 /// and can be stored and continued, because the index counts sessions that grow. What it stores
 /// is bounded; if a parent is older than that, `has_unknown_parent` asks for a full read.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -11,6 +11,7 @@ mod prices;
 mod properties;
 mod scenarios;
 mod screen_completeness;
+mod skeleton;
 mod tree_roots;
 
 use std::fs;

@@ -1,0 +1,192 @@
+//! Windows of a skeleton: the items of a part of the active path.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::ops::Range;
+
+use quipu_message::SessionId;
+
+use super::EntryReader;
+use super::compact_node::CompactNode;
+use crate::conversation::Conversation;
+use crate::headline::headline;
+use crate::id_key::IdKey;
+use crate::node::{EntryNode, Node, ToolRole};
+use crate::screen::{ScreenItem, UiOptions, related_calls};
+use crate::sidechain::SidechainKey;
+use crate::turns::{TurnRange, turn_ranges};
+use crate::user_text::user_prompt;
+
+/// A [`Skeleton`](super::Skeleton) with the files that its entries are read from.
+///
+/// Positions are those of entries on the active path, counted from 0.
+#[derive(Clone, Copy)]
+pub struct SkeletonView<'a> {
+    conversation: &'a Conversation<CompactNode>,
+    reader: &'a (dyn EntryReader + 'static),
+}
+
+/// One turn of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkeletonTurn {
+    /// Positions of its entries on the active path.
+    pub positions: Range<usize>,
+    /// Position of the prompt.
+    pub prompt: usize,
+    /// Line number of the prompt in the file, counted from 1.
+    pub line: u64,
+}
+
+/// Entries that [`SkeletonView::find_first`] and [`SkeletonView::find_last`] read at most.
+const MAX_SEARCHED_ENTRIES: usize = 64;
+
+impl<'a> SkeletonView<'a> {
+    pub(super) fn new(conversation: &'a Conversation<CompactNode>, reader: &'a (dyn EntryReader + 'static)) -> Self {
+        Self { conversation, reader }
+    }
+
+    /// Number of entries on the active path.
+    pub fn len(&self) -> usize {
+        self.conversation.shown().paths(self.reader).path.len()
+    }
+
+    /// Whether there are no entries.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The items of some entries of the path: those that [`for_ui_with`] has for them, with the
+    /// problems and branches between them. Reads these entries and those with results and hooks of
+    /// their tool calls.
+    ///
+    /// [`for_ui_with`]: Conversation::for_ui_with
+    pub fn items(&self, positions: Range<usize>, options: UiOptions) -> Vec<ScreenItem> {
+        let end = positions.end.min(self.len());
+        self.conversation.screen_part(positions.start.min(end)..end, options, 0, self.reader).items
+    }
+
+    /// The last `count` items. `select` removes items that do not count.
+    pub fn tail(&self, count: usize, options: UiOptions, select: impl Fn(&mut Vec<ScreenItem>)) -> Vec<ScreenItem> {
+        let len = self.len();
+        let mut entries = count.saturating_add(16);
+        loop {
+            let start = len.saturating_sub(entries);
+            let mut items = self.items(start..len, options);
+            select(&mut items);
+            if items.len() >= count || start == 0 {
+                items.drain(..items.len().saturating_sub(count));
+                return items;
+            }
+            entries = entries.saturating_mul(4);
+        }
+    }
+
+    /// The items that show a line of the session file, with `around` items on either side, and
+    /// their range among those returned. Finds the items of [`Conversation::items_at_line`].
+    pub fn around(&self, line: u64, around: usize, options: UiOptions) -> (Vec<ScreenItem>, Range<usize>) {
+        let len = self.len();
+        let anchor = self.positions_of_line(line);
+        let mut margin = around.saturating_add(8);
+        loop {
+            let (start, end) = (anchor.start.saturating_sub(margin), anchor.end.saturating_add(margin).min(len));
+            let mut items = self.items(start..end, options);
+            let shown = self.conversation.item_range_at_line(&items, line, self.reader);
+            // The item before the line must be in the window too, and the first one if there is none.
+            let is_start = start == 0 || shown.start > around;
+            let is_end = end == len || !items.is_empty() && items.len() >= shown.end.saturating_add(around);
+            if is_start && is_end {
+                items.truncate(shown.end.saturating_add(around));
+                let first = shown.start.saturating_sub(around);
+                items.drain(..first);
+                return (items, shown.start - first..shown.end - first);
+            }
+            margin = margin.saturating_mul(4);
+        }
+    }
+
+    /// The turns of the active path, as of [`Conversation::turns`].
+    pub fn turns(&self) -> Vec<SkeletonTurn> {
+        let path = self.path();
+        let turn = |TurnRange { prompt, positions }| SkeletonTurn { positions, prompt, line: path[prompt].line() };
+        turn_ranges(path.iter().copied()).into_iter().map(turn).collect()
+    }
+
+    /// Text of the prompt of a turn; empty if it can no longer be read.
+    pub fn prompt(&self, turn: &SkeletonTurn) -> String {
+        self.entry(turn.prompt).and_then(|node| node.user().and_then(user_prompt)).unwrap_or_default()
+    }
+
+    /// Line numbers of some entries of the path.
+    pub fn lines(&self, positions: Range<usize>) -> Vec<u64> {
+        self.path()[positions].iter().map(|node| node.line()).collect()
+    }
+
+    /// The entry at a position of the path; `None` if it can no longer be read.
+    pub fn entry(&self, position: usize) -> Option<Cow<'a, Node>> {
+        let shown = self.conversation.shown();
+        let path = &shown.paths(self.reader).path;
+        shown.nodes[*path.get(position)? as usize].load(self.reader, shown.file)
+    }
+
+    /// What `find` returns for the first entry that has it, among the first 64.
+    pub fn find_first<T>(&self, find: impl Fn(&Node) -> Option<T>) -> Option<T> {
+        (0..self.len()).take(MAX_SEARCHED_ENTRIES).find_map(|position| find(&*self.entry(position)?))
+    }
+
+    /// What `find` returns for the last entry that has it, among the last 64.
+    pub fn find_last<T>(&self, find: impl Fn(&Node) -> Option<T>) -> Option<T> {
+        (0..self.len()).rev().take(MAX_SEARCHED_ENTRIES).find_map(|position| find(&*self.entry(position)?))
+    }
+
+    /// Session id of the first entry that has one.
+    pub fn session_id(&self) -> Option<&'a SessionId> {
+        self.conversation.session_id()
+    }
+
+    /// One line that names the conversation: the title, or the first prompt.
+    pub fn headline(&self) -> Option<String> {
+        let prompt = self.turns().first().map(|turn| self.prompt(turn));
+        headline(self.conversation.title(), prompt.as_deref()).map(str::to_owned)
+    }
+
+    fn path(&self) -> Vec<&'a CompactNode> {
+        let shown = self.conversation.shown();
+        shown.paths(self.reader).path.iter().map(|&i| &shown.nodes[i as usize]).collect()
+    }
+
+    /// Positions of the entries that show a line: its own, and those of the tool calls that it holds
+    /// a result of. Otherwise the place where the line would be, or the whole path for a line of a
+    /// subagent.
+    fn positions_of_line(&self, line: u64) -> Range<usize> {
+        let (shown, path) = (self.conversation.shown(), self.path());
+        let mut calls = HashSet::new();
+        for node in shown.nodes.iter().filter(|node| node.line() == line) {
+            let Some(node) = node.load(self.reader, shown.file) else { continue };
+            calls.extend(related_calls(&node).into_iter().map(|call| IdKey::new(call.as_str())));
+        }
+        let is_shown = |node: &CompactNode| {
+            let mut has_call = node.line() == line;
+            node.visit_tools(|link| {
+                has_call |= matches!(link.role, ToolRole::Call | ToolRole::ServerCall) && calls.contains(&link.call);
+            });
+            has_call
+        };
+        let mut found = path.iter().enumerate().filter(|(_, node)| is_shown(node)).map(|(position, _)| position);
+        if let Some(first) = found.next() {
+            return first..found.next_back().unwrap_or(first) + 1;
+        }
+        if has_sidechain_line(shown, line) {
+            return 0..path.len();
+        }
+        let next = path.iter().position(|node| node.line() > line).unwrap_or(path.len());
+        next..next
+    }
+}
+
+/// Whether a subagent whose entries are in the same file has this line.
+fn has_sidechain_line(conversation: &Conversation<CompactNode>, line: u64) -> bool {
+    let sidechains = conversation.sidechains.iter().filter(|(_, sidechain)| sidechain.file == conversation.file);
+    sidechains.into_iter().any(|(_, sidechain): (&SidechainKey, _)| {
+        sidechain.nodes.iter().any(|node| node.line() == line) || has_sidechain_line(sidechain, line)
+    })
+}
