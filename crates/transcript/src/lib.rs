@@ -17,6 +17,7 @@
 //! | list sessions, or find one by its id | [`find`] |
 //! | show title, prompts and times of a session quickly | [`SessionOverview`] |
 //! | load a conversation | [`load_session`], [`load_reader`] |
+//! | show a part of a long session | [`SessionSkeleton`] |
 //! | read entries or raw lines one at a time | [`Entries`], [`LineReader`] |
 //! | count tokens and cost of a session | [`measure`] |
 //! | read lines as they are written | [`SessionFollower`], [`ChangeWatcher`] |
@@ -45,6 +46,7 @@ mod read;
 mod record;
 mod repair;
 mod resume;
+mod skeleton;
 mod writer;
 
 pub mod find;
@@ -65,4 +67,5 @@ pub use read::{Entries, LocatedEntry, load_file, load_reader, load_session};
 pub use record::{Durability, EnvelopeDefaults, Recorder};
 pub use repair::{RepairChange, RepairError, RepairReport, repair};
 pub use resume::TranscriptState;
+pub use skeleton::{FileSkeleton, SessionSkeleton};
 pub use writer::{OnWritten, QueuedHandle, WriteObserver};

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use quipu_conversation::{Conversation, Problem, ProblemKind, describe_read_error};
-use quipu_message::Entry;
+use quipu_message::{Entry, ReadError};
 
 use crate::find;
 use crate::lines::{LineEnding, LineReader, RawLine};
@@ -41,13 +41,17 @@ pub struct Entries<R> {
 impl Entries<File> {
     /// Opens a file. Fails if it cannot be opened or is a folder.
     pub fn open(path: &Path) -> Result<Self, FileError> {
-        let file = File::open(path).and_then(|file| match file.metadata()?.is_dir() {
-            true => Err(io::Error::from(io::ErrorKind::IsADirectory)),
-            false => Ok(file),
-        });
-        let file = file.map_err(|source| FileError::Open { path: path.to_owned(), source })?;
-        Ok(Self::new(file, path.display().to_string()))
+        Ok(Self::new(open_file(path)?, path.display().to_string()))
     }
+}
+
+/// Opens a file for reading. Fails if it is a folder.
+pub(crate) fn open_file(path: &Path) -> Result<File, FileError> {
+    let file = File::open(path).and_then(|file| match file.metadata()?.is_dir() {
+        true => Err(io::Error::from(io::ErrorKind::IsADirectory)),
+        false => Ok(file),
+    });
+    file.map_err(|source| FileError::Open { path: path.to_owned(), source })
 }
 
 impl<R: Read> Entries<R> {
@@ -134,6 +138,14 @@ impl<R: Read> Iterator for Entries<R> {
 
 /// Parses one line into its text and its entry; an error has a kind and a message.
 fn parse_entry(bytes: &[u8]) -> Result<(&str, Entry), (ProblemKind, String)> {
+    parse_line(bytes, |text| Ok((text, Entry::read(text)?)))
+}
+
+/// Parses one line; an error has a kind and a message.
+pub(crate) fn parse_line<'a, T>(
+    bytes: &'a [u8],
+    parse: impl FnOnce(&'a str) -> Result<T, ReadError>,
+) -> Result<T, (ProblemKind, String)> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err((ProblemKind::Blank, "a blank line".to_owned()));
     }
@@ -142,8 +154,7 @@ fn parse_entry(bytes: &[u8]) -> Result<(&str, Entry), (ProblemKind, String)> {
     }
     let text = std::str::from_utf8(bytes)
         .map_err(|e| (ProblemKind::NotUtf8, format!("not UTF-8 after byte {} of the line", e.valid_up_to())))?;
-    let entry = Entry::read(text).map_err(|error| (ProblemKind::from(&error), describe_read_error(&error)))?;
-    Ok((text, entry))
+    parse(text).map_err(|error| (ProblemKind::from(&error), describe_read_error(&error)))
 }
 
 /// Builds the conversation of a session file and of its subagents' files. A subagent file that

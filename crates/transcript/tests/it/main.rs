@@ -8,6 +8,7 @@ mod crash;
 mod follow;
 mod record;
 mod repair;
+mod skeleton;
 mod state_machine;
 mod support;
 mod torn_tail;
