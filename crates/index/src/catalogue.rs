@@ -31,7 +31,7 @@ mod usage_query;
 mod usage_sums;
 mod vanished;
 
-pub(crate) use fold::fold_session;
+pub(crate) use fold::{fold_session, hash_tail};
 pub use usage_query::SessionStatus;
 
 /// Called with the work done and the total work, in sessions or megabytes.

@@ -28,6 +28,7 @@
 //! | report usage | [`UsageCounter`], [`UsageReport`] |
 //! | report usage without a database | [`scan_session`], [`UsageLedger`] |
 //! | list sessions | [`Catalogue::sessions`] |
+//! | show a part of a long session at once | [`SkeletonStore`] |
 //! | search for words | [`SearchTerms`], [`Catalogue::search`] |
 //! | search for exact text or a regex | [`Pattern`], [`matching_lines`] |
 
@@ -44,6 +45,7 @@ mod message_copies;
 mod packed_messages;
 mod scan;
 mod search;
+mod skeleton_store;
 mod store;
 mod terms;
 mod tokenizer;
@@ -56,6 +58,7 @@ pub use ledger::{SessionUsage, UsageLedger};
 pub use listed_session::ListedSession;
 pub use scan::scan_session;
 pub use search::{Hit, MatchingLine, Pattern, Query, SearchHits, SearchRole, SessionKey, hits_in_line, matching_lines};
+pub use skeleton_store::SkeletonStore;
 pub use store::IndexError;
 pub use terms::{PatternError, SearchTerms};
 pub use usage::{
