@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use anyhow::Result;
 use clap::Args as ClapArgs;
-use quipu_conversation::{Conversation, ItemKind, ScreenItem, Turn};
+use quipu_conversation::{Conversation, ItemKind, ScreenItem, SkeletonView, UiOptions};
 
 use crate::error::Failure;
 use crate::format;
@@ -48,19 +48,39 @@ impl PartArgs {
             items.retain(|item| lines.contains(&item.line));
         }
         self.retain_wanted(items);
-        if let Some(n) = self.tail {
-            items.drain(..items.len().saturating_sub(n));
-        }
+        self.keep_tail(items);
         Ok(())
+    }
+
+    /// The items of `--turn` or `--tail`, of which only those entries are read. Fails if there is no
+    /// such turn.
+    pub(crate) fn select_window(&self, session: SkeletonView<'_>, options: UiOptions) -> Result<Vec<ScreenItem>> {
+        let Some(n) = self.turn else {
+            let count = self.tail.unwrap_or(usize::MAX);
+            return Ok(session.tail(count, options, |items| self.retain_wanted(items)));
+        };
+        let turns = session.turns();
+        let positions = nth_turn(&turns, n)?.positions.clone();
+        let lines: HashSet<u64> = session.lines(positions.clone()).into_iter().collect();
+        let mut items = session.items(positions, options);
+        items.retain(|item| lines.contains(&item.line));
+        self.retain_wanted(&mut items);
+        self.keep_tail(&mut items);
+        Ok(items)
     }
 
     /// Line numbers from the first to the last entry of the turn; all lines without `--turn`. Fails
     /// if there is no such turn.
-    pub(crate) fn turn_lines(&self, conversation: &Conversation) -> Result<RangeInclusive<u64>> {
+    pub(crate) fn turn_lines(&self, session: SkeletonView<'_>) -> Result<RangeInclusive<u64>> {
         let Some(n) = self.turn else { return Ok(0..=u64::MAX) };
-        let turns = conversation.turns();
-        let lines = || nth_turn(&turns, n).map(|turn| turn.nodes.iter().map(|node| node.line));
-        Ok(lines()?.min().unwrap_or_default()..=lines()?.max().unwrap_or_default())
+        let lines = session.lines(nth_turn(&session.turns(), n)?.positions.clone());
+        Ok(lines.iter().min().copied().unwrap_or_default()..=lines.iter().max().copied().unwrap_or_default())
+    }
+
+    fn keep_tail(&self, items: &mut Vec<ScreenItem>) {
+        if let Some(n) = self.tail {
+            items.drain(..items.len().saturating_sub(n));
+        }
     }
 
     fn retain_wanted(&self, items: &mut Vec<ScreenItem>) {
@@ -76,7 +96,7 @@ impl PartArgs {
     }
 }
 
-fn nth_turn<'t, 'c>(turns: &'t [Turn<'c>], n: u64) -> Result<&'t Turn<'c>> {
+fn nth_turn<T>(turns: &[T], n: u64) -> Result<&T> {
     let turn = usize::try_from(n - 1).ok().and_then(|at| turns.get(at));
     turn.ok_or_else(|| {
         let hint = format!("the session has {}", format::count(turns.len(), "turn"));

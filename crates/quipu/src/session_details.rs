@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use quipu_conversation::{Conversation, Metrics};
+use quipu_conversation::{Conversation, Metrics, SkeletonView};
+use quipu_message::Envelope;
 use quipu_render::SessionDetails;
 
 use crate::format;
@@ -46,6 +47,26 @@ pub(crate) fn session_details(conversation: &Conversation, metrics: Option<&Metr
     details.tools = Some(tools.join(", ")).filter(|tools| !tools.is_empty());
     details.errors = Some(metrics.errors.to_string()).filter(|_| metrics.errors > 0);
     details
+}
+
+/// Facts about a session of which only a part is shown: those in its first and last entries.
+/// Totals are left out, because counting them means reading the whole file.
+pub(crate) fn part_details(session: SkeletonView<'_>) -> SessionDetails {
+    let first = |text: fn(&Envelope) -> Option<&str>| {
+        session.find_first(|node| node.entry.envelope().and_then(text).map(str::to_owned))
+    };
+    let time = |timestamp: Option<String>| timestamp.as_deref().map(local_time_with_zone);
+    SessionDetails {
+        title: session.headline().map(|line| truncate(&line, 80)),
+        session_id: session.session_id().map(ToString::to_string),
+        cwd: first(|e| e.cwd.text()),
+        git_branch: first(|e| e.git_branch.text()).filter(|branch| branch != "HEAD"),
+        model: session.find_last(|node| node.assistant()?.message.model.text().map(str::to_owned)),
+        started: time(session.find_first(|node| node.timestamp().map(str::to_owned))),
+        ended: time(session.find_last(|node| node.timestamp().map(str::to_owned))),
+        turns: Some(session.turns().len()).filter(|&turns| turns > 0).map(|turns| turns.to_string()),
+        ..SessionDetails::default()
+    }
 }
 
 /// Describes the number of hidden items; `None` if there are none.

@@ -1,27 +1,25 @@
 //! `quipu show`
 
-use std::fs::File;
-use std::io;
 use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use quipu_conversation::{Conversation, ItemKind, ScreenItem, UiOptions, messages_for_ui};
 use quipu_render::{Html, Markdown, SessionDetails, Terminal, ThinkingDisplay};
-use quipu_transcript::{FileError, LineReader, load_reader, load_session, measure};
 
-use crate::args::{BranchChoice, ShowArgs, ShowFormat, ShowView};
+use crate::args::{ShowArgs, ShowFormat, ShowView};
 use crate::error::{Failure, print_note};
 use crate::format;
 use crate::global::GlobalArgs;
 use crate::live_view;
 use crate::output::Output;
-use crate::prices;
 use crate::raw_lines::{LineSelection, print_raw_lines};
-use crate::session_details::{hidden_summary, session_details};
 use crate::sessions;
 use crate::time::format_local_time;
+
+mod selection;
+
+use selection::{Selection, is_window, load_conversation, open_skeleton, select_items, select_window};
 
 pub(crate) fn run(args: &ShowArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
     let form = args.form.unwrap_or(if global.json { ShowFormat::Json } else { ShowFormat::Text });
@@ -46,7 +44,7 @@ pub(crate) fn run(args: &ShowArgs, global: &GlobalArgs, output: &Output) -> Resu
                 let hint = "save the stream to a file first";
                 return Err(Failure::usage("usage.turn", "--view raw --turn needs a file", hint));
             }
-            Some(_) => args.parts.turn_lines(&load_session(&path)?)?,
+            Some(_) => args.parts.turn_lines(open_skeleton(&path)?.view())?,
         };
         print_raw_lines(&path, form, output, &LineSelection { lines, tail: args.parts.tail })?;
         return Ok(ExitCode::SUCCESS);
@@ -56,32 +54,19 @@ pub(crate) fn run(args: &ShowArgs, global: &GlobalArgs, output: &Output) -> Resu
         live_view::show_stdin(args, output)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let conversation = load_conversation(&path)?;
-    let (mut items, left_out) = match args.view {
-        ShowView::Api => {
-            let messages = conversation.for_api();
-            if form == ShowFormat::Json {
-                output.print_json(&messages)?;
-                return Ok(ExitCode::SUCCESS);
-            }
-            (messages_for_ui(&messages), 0)
-        }
-        _ => screen_items(&conversation, args, line)?,
-    };
-    args.parts.select(&mut items, &conversation)?;
-    if let Some(line) = line {
-        require_line(line, &path, &items)?;
+    if args.view == ShowView::Api && form == ShowFormat::Json {
+        output.print_json(&load_conversation(&path)?.for_api())?;
+        return Ok(ExitCode::SUCCESS);
     }
-    let opened = line.filter(|_| args.view == ShowView::Screen).map(|line| conversation.items_at_line(&items, line));
-    let opened = opened.map(|shown| keep_around(&mut items, shown, args.around.unwrap_or_default()));
+    let Selection { items, opened, details, branches } = if is_window(args, line) && !is_stdin(&path) {
+        select_window(&path, args, line)?
+    } else {
+        select_items(&path, args, line, form)?
+    };
     if form == ShowFormat::Json {
         output.print_json(&items)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let metrics = if is_stdin(&path) { None } else { Some(measure(&path)?.finish(&prices::load()?)) };
-    let is_part = args.parts.is_partial() || args.branch.is_some() || line.is_some();
-    let hidden = hidden_summary(left_out).filter(|_| !is_part);
-    let details = SessionDetails { not_shown: hidden, ..session_details(&conversation, metrics.as_ref()) };
     let (full, local) = (args.full, format_local_time);
     match form {
         ShowFormat::Markdown => output.print_bytes(
@@ -124,66 +109,17 @@ pub(crate) fn run(args: &ShowArgs, global: &GlobalArgs, output: &Output) -> Resu
             if items.is_empty() {
                 print_note(global, &empty_note(&path, args));
             }
+            let is_part = args.parts.is_partial() || args.branch.is_some() || line.is_some();
             if !is_part && args.view == ShowView::Screen {
-                print_left_out(&conversation, global, details.not_shown.as_deref());
+                print_left_out(branches, global, details.not_shown.as_deref());
             }
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Items of the conversation or of one left branch, and the number of hidden items left out. If
-/// `line` is in a left branch or a hidden item, all branches and hidden items are included.
-fn screen_items(conversation: &Conversation, args: &ShowArgs, line: Option<u64>) -> Result<(Vec<ScreenItem>, usize)> {
-    let options = UiOptions { include_hidden: args.full, include_branches: args.branch == Some(BranchChoice::All) };
-    let Some(BranchChoice::Number(n)) = args.branch else {
-        let (items, left_out) = conversation.for_ui_and_left_out(options);
-        let is_there = |items: &[ScreenItem]| items.iter().any(|i| Some(i.line) == line && i.kind != ItemKind::Branch);
-        if line.is_none() || is_there(&items) {
-            return Ok((items, left_out));
-        }
-        let all = conversation.for_ui_with(UiOptions { include_hidden: true, include_branches: true });
-        return Ok(if is_there(&all) { (all, 0) } else { (items, left_out) });
-    };
-    conversation.branch_for_ui(n, options).map(|items| (items, 0)).ok_or_else(|| {
-        let hint = format!("it has {}", format::count(conversation.branches().len(), "left branch"));
-        Failure::error("branch.none", format!("no branch {n} in {}", args.session), hint)
-    })
-}
-
 fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
-}
-
-fn load_conversation(path: &Path) -> Result<Conversation> {
-    if is_stdin(path) { Ok(load_reader(io::stdin().lock())) } else { Ok(load_session(path)?) }
-}
-
-/// Fails if the file has no such line. Reads the file only if the items do not show it.
-fn require_line(line: u64, path: &Path, items: &[ScreenItem]) -> Result<()> {
-    if line > 0 && items.iter().any(|item| item.line >= line && item.line != u64::MAX) || is_stdin(path) {
-        return Ok(());
-    }
-    let open = |source| FileError::Open { path: path.to_owned(), source };
-    let mut lines = LineReader::new(File::open(path).map_err(open)?);
-    let mut count = 0;
-    while lines.next().map_err(open)?.is_some() {
-        count += 1;
-    }
-    if (1..=count).contains(&line) {
-        return Ok(());
-    }
-    let message = format!("no line {line} in {}", path.display());
-    Err(Failure::error("line.none", message, format!("it has {count} lines")))
-}
-
-/// Keeps the items in `shown` and `around` items on either side. Returns the new range of the
-/// items in `shown`.
-fn keep_around(items: &mut Vec<ScreenItem>, shown: Range<usize>, around: usize) -> Range<usize> {
-    items.truncate(shown.end.saturating_add(around));
-    let first = shown.start.saturating_sub(around);
-    items.drain(..first);
-    shown.start - first..shown.end - first
 }
 
 /// Numbers of a line and of `around` lines on either side; all lines if none is named.
@@ -203,8 +139,7 @@ fn empty_note(path: &Path, args: &ShowArgs) -> String {
 }
 
 /// Prints on stderr what the text leaves out.
-fn print_left_out(conversation: &Conversation, global: &GlobalArgs, hidden: Option<&str>) {
-    let branches = conversation.branches().len();
+fn print_left_out(branches: usize, global: &GlobalArgs, hidden: Option<&str>) {
     if branches > 0 {
         let branches = format::count(branches, "left branch");
         print_note(global, &format!("not shown: {branches}; `--branch all` shows all"));
