@@ -32,7 +32,7 @@ fn no_file_is_too_long_to_read() {
 }
 
 /// Things that must be in one file only, found by the words that give a second one away.
-const SINGLE_IMPLEMENTATIONS: [(&str, &str, &[&str]); 5] = [
+const SINGLE_IMPLEMENTATIONS: [(&str, &str, &[&str]); 6] = [
     (
         "an SSE parser",
         "crates/message/src/sse.rs",
@@ -41,6 +41,7 @@ const SINGLE_IMPLEMENTATIONS: [(&str, &str, &[&str]); 5] = [
     ("a price table", "crates/conversation/src/price", &["per_million", "write_5m ="]),
     ("tool pairing", "crates/conversation/src/tool_results.rs", &["struct ToolResults<", "struct ResultPairs"]),
     ("a stream accumulator", "crates/conversation/src/accumulate.rs", &["struct Accumulator"]),
+    ("parser of the names of MCP tools", "crates/message/src/tool/name.rs", &["\"mcp__\"", "\"mcp__{"]),
     ("a project folder encoder", "crates/transcript/src/find", &["fn encode_project", "fn project_folder"]),
 ];
 
@@ -75,6 +76,32 @@ fn only_message_knows_the_names_of_the_wire() {
         for line in code {
             let found = names.iter().find(|word| line.contains(**word));
             assert_eq!(found, None, "{name} reads the wire by itself");
+        }
+    }
+}
+
+/// The names of tools that `ToolName` has as variants.
+fn known_tool_names() -> Vec<String> {
+    let text = fs::read_to_string(kit::repository_root().join("crates/message/src/tool/name.rs")).unwrap();
+    let names = text.lines().filter_map(|line| line.trim().strip_prefix('"')?.split_once("\" => "));
+    names.map(|(name, _)| format!("\"{name}\"")).collect()
+}
+
+#[test]
+fn tool_names_are_not_text_in_code() {
+    let tools = known_tool_names();
+    assert!(tools.len() > 20, "{tools:?}");
+    for path in sources() {
+        let name = relative(&path);
+        let is_code = name.contains("/src/") && !name.contains("tests") && !name.starts_with("testkit/");
+        if !is_code || ["crates/message/", "crates/trace/"].iter().any(|exempt| name.starts_with(exempt)) {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
+            let found = tools.iter().find(|tool| line.contains(tool.as_str()));
+            assert_eq!(found, None, "{name}: use ToolName in {line}");
         }
     }
 }

@@ -157,7 +157,7 @@ impl Connection {
 
     /// The error that a server sends in the middle of a stream.
     fn stream_error(&self, error: &StreamError, request_id: Option<RequestId>) -> ApiError {
-        let kind = error.error.kind.text().unwrap_or("error").to_owned();
+        let kind = error.error.kind.get().cloned().unwrap_or_else(|| "error".into());
         let message = self.endpoint.mask_secrets(error.error.message.text().unwrap_or_default().to_owned());
         ApiError::StreamFailed { kind, message, request_id }
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use quipu_message::RequestId;
 use quipu_message::user_assistant::AssistantErrorKind;
+use quipu_message::values::ApiErrorType;
 
 /// Why an API call failed. Never contains our credentials, even if the server repeats them.
 #[derive(Debug, thiserror::Error)]
@@ -51,8 +52,8 @@ pub enum ApiError {
     Status {
         /// The HTTP status.
         status: u16,
-        /// Error type of the API, such as `overloaded_error`.
-        kind: Option<String>,
+        /// Error type of the API, if the response has one.
+        kind: Option<ApiErrorType>,
         /// Error message for the user.
         message: String,
         /// Body of the response.
@@ -68,7 +69,7 @@ pub enum ApiError {
     #[error("{kind}: {message}")]
     StreamFailed {
         /// Error type of the API.
-        kind: String,
+        kind: ApiErrorType,
         /// Error message for the user.
         message: String,
         /// ID of the HTTP request, if the server sent one.
@@ -123,10 +124,10 @@ impl ApiError {
         }
     }
 
-    /// Error type of the API, such as `rate_limit_error`.
-    pub fn api_type(&self) -> Option<&str> {
+    /// Error type of the API; `None` if the server did not name one.
+    pub fn api_type(&self) -> Option<&ApiErrorType> {
         match self {
-            Self::Status { kind, .. } => kind.as_deref(),
+            Self::Status { kind, .. } => kind.as_ref(),
             Self::StreamFailed { kind, .. } => Some(kind),
             _ => None,
         }
@@ -152,7 +153,7 @@ impl ApiError {
 
     /// Whether the model or the server is overloaded.
     pub fn is_overloaded(&self) -> bool {
-        self.status() == Some(529) || self.api_type() == Some("overloaded_error")
+        self.status() == Some(529) || self.api_type() == Some(&ApiErrorType::Overloaded)
     }
 
     /// Whether the prompt does not fit the context window.
@@ -188,27 +189,24 @@ impl ApiError {
     }
 
     /// Value of the field `error` in an `api_retry` entry.
-    pub fn retry_reason(&self) -> &str {
-        if self.is_overloaded() { "overloaded" } else { self.kind_name() }
+    pub fn retry_reason(&self) -> AssistantErrorKind {
+        if self.is_overloaded() { AssistantErrorKind::Overloaded } else { self.error_kind() }
     }
 
     /// Value of the field `error` in the assistant entry that shows this error.
     pub fn error_kind(&self) -> AssistantErrorKind {
-        AssistantErrorKind::from(self.kind_name())
-    }
-
-    fn kind_name(&self) -> &'static str {
+        use ApiErrorType::{Api, Authentication, Billing, NotFound, Overloaded, Permission, RateLimit, Timeout};
         match (self.status(), self.api_type()) {
-            _ if matches!(self, Self::NoKey { .. }) => "authentication_failed",
-            (Some(400), _) if self.is_out_of_credit() => "billing_error",
-            (Some(400 | 413), _) if self.is_prompt_too_long() => "invalid_request",
-            (Some(404), Some("not_found_error")) => "model_not_found",
-            (_, Some("billing_error")) | (Some(402), _) => "billing_error",
-            (_, Some("authentication_error" | "permission_error")) | (Some(401 | 403), _) => "authentication_failed",
-            (_, Some("rate_limit_error")) | (Some(429), _) => "rate_limit",
-            (_, Some("overloaded_error" | "api_error" | "timeout_error")) | (Some(500..), _) => "server_error",
+            _ if matches!(self, Self::NoKey { .. }) => AssistantErrorKind::AuthenticationFailed,
+            (Some(400), _) if self.is_out_of_credit() => AssistantErrorKind::Billing,
+            (Some(400 | 413), _) if self.is_prompt_too_long() => AssistantErrorKind::InvalidRequest,
+            (Some(404), Some(NotFound)) => AssistantErrorKind::ModelNotFound,
+            (_, Some(Billing)) | (Some(402), _) => AssistantErrorKind::Billing,
+            (_, Some(Authentication | Permission)) | (Some(401 | 403), _) => AssistantErrorKind::AuthenticationFailed,
+            (_, Some(RateLimit)) | (Some(429), _) => AssistantErrorKind::RateLimit,
+            (_, Some(Overloaded | Api | Timeout)) | (Some(500..), _) => AssistantErrorKind::Server,
             // Claude Code uses this word for invalid requests, too.
-            _ => "unknown",
+            _ => AssistantErrorKind::Unknown,
         }
     }
 }

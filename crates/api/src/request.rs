@@ -4,17 +4,14 @@ use bytes::Bytes;
 use quipu_message::api::{
     self, CacheControl, Metadata, MetadataUserId, OutputConfig, TaskBudget, ThinkingConfig, Tool, ToolChoice,
 };
-use quipu_message::values::{CacheLifetime, Effort, ThinkingKind};
-use quipu_message::{AgentId, Block, Content, Json, Maybe, Message, Role, SessionId};
+use quipu_message::values::{CacheLifetime, Effort, ThinkingDisplay, ThinkingKind, ToolChoiceKind};
+use quipu_message::{AgentId, Block, Content, Json, Maybe, Message, Role, SessionId, ToolName};
 use serde_json::{Map, Number, Value};
 
 use crate::body::{ChunkedBody, EncodedHistory};
 
 /// Limit of `max_tokens` for a response that is not streamed: a longer one could time out.
 const MAX_UNSTREAMED_TOKENS: u64 = 64_000;
-
-/// Value of `thinking_display` that needs a beta: short reports while the model thinks.
-const DISPLAY_UPDATES: &str = "updates";
 
 /// A request for one message from the model.
 #[derive(Debug, Clone, Default)]
@@ -38,8 +35,8 @@ pub struct Request {
     pub max_tokens: u64,
     /// Extended thinking; `None` is the API's default.
     pub thinking: Option<ThinkingMode>,
-    /// How thinking is returned: `summarized`, `omitted`, `updates` …
-    pub thinking_display: Option<String>,
+    /// How thinking is returned; `None` is the API's default.
+    pub thinking_display: Option<ThinkingDisplay>,
     /// Effort level: `low`, `medium`, `high`, …
     pub effort: Option<String>,
     /// Token budget of the whole task, which the API passes on to the model.
@@ -103,7 +100,7 @@ pub enum ToolChoiceMode {
     /// The model must call some tool.
     Any,
     /// The model must call the tool of this name.
-    Tool(String),
+    Tool(ToolName),
     /// The model must not call a tool.
     None,
 }
@@ -157,7 +154,7 @@ impl Request {
     /// API betas that the fields of this request need.
     pub(crate) fn required_betas(&self) -> Vec<&'static str> {
         let is_thinking = self.thinking.is_some_and(|thinking| thinking != ThinkingMode::Off);
-        let shows_updates = is_thinking && self.thinking_display.as_deref() == Some(DISPLAY_UPDATES);
+        let shows_updates = is_thinking && self.thinking_display == Some(ThinkingDisplay::Updates);
         let needed = [
             (self.context_management.is_some(), "context-management-2025-06-27"),
             (self.effort.is_some(), "effort-2025-11-24"),
@@ -176,7 +173,7 @@ impl Request {
         wire.output_config = self.output_config().into();
         wire.context_management = self.context_management.clone().into();
         (wire.max_tokens, wire.stream) = (Maybe::Value(max_tokens), Maybe::Value(stream));
-        wire.thinking = self.thinking.map(|thinking| thinking.to_wire(budget, self.thinking_display.as_deref())).into();
+        wire.thinking = self.thinking.map(|thinking| thinking.to_wire(budget, self.thinking_display.as_ref())).into();
     }
 
     /// The JSON of a request, with the encoded history before the messages of `wire`.
@@ -294,14 +291,14 @@ impl CacheTtl {
 }
 
 impl ThinkingMode {
-    fn to_wire(self, budget: impl Fn(u64) -> u64, display: Option<&str>) -> Json {
+    fn to_wire(self, budget: impl Fn(u64) -> u64, display: Option<&ThinkingDisplay>) -> Json {
         let (kind, budget_tokens) = match self {
             Self::Off => (ThinkingKind::Disabled, Maybe::Absent),
             Self::Adaptive => (ThinkingKind::Adaptive, Maybe::Absent),
             Self::Budget(tokens) => (ThinkingKind::Enabled, Maybe::Value(budget(tokens))),
         };
         // The API rejects a display mode without thinking.
-        let display = display.filter(|_| self != Self::Off).map(str::to_owned).into();
+        let display = display.filter(|_| self != Self::Off).cloned().into();
         Json::from_serialize(&ThinkingConfig { kind, budget_tokens, display, ..ThinkingConfig::default() })
     }
 }
@@ -309,12 +306,12 @@ impl ThinkingMode {
 impl ToolChoiceMode {
     fn to_wire(&self) -> Json {
         let (kind, name) = match self {
-            Self::Auto => ("auto", None),
-            Self::Any => ("any", None),
-            Self::Tool(name) => ("tool", Some(name.clone())),
-            Self::None => ("none", None),
+            Self::Auto => (ToolChoiceKind::Auto, None),
+            Self::Any => (ToolChoiceKind::Any, None),
+            Self::Tool(name) => (ToolChoiceKind::Tool, Some(name.clone())),
+            Self::None => (ToolChoiceKind::NoTool, None),
         };
-        Json::from_serialize(&ToolChoice { kind: kind.to_owned(), name: name.into(), ..ToolChoice::default() })
+        Json::from_serialize(&ToolChoice { kind, name: name.into(), ..ToolChoice::default() })
     }
 }
 

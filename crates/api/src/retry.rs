@@ -4,6 +4,8 @@ use std::fmt;
 use std::pin::Pin;
 use std::time::{Duration, SystemTime};
 
+use quipu_message::values::ApiErrorType;
+
 use crate::error::ApiError;
 
 /// When and how often a failed attempt is repeated.
@@ -56,7 +58,8 @@ impl RetryPolicy {
             ApiError::Connect { .. } | ApiError::ConnectionClosed { .. } | ApiError::Truncated { .. } => true,
             ApiError::ResponseTimeout { .. } | ApiError::IdleTimeout { .. } => true,
             ApiError::StreamFailed { kind, .. } => {
-                matches!(kind.as_str(), "overloaded_error" | "rate_limit_error" | "api_error" | "timeout_error")
+                use ApiErrorType::{Api, Overloaded, RateLimit, Timeout};
+                matches!(kind, Overloaded | RateLimit | Api | Timeout)
             }
             ApiError::Status { should_retry: Some(should), .. } => *should,
             // A rejected key is sent once more: it may be being replaced.

@@ -176,11 +176,11 @@ impl PartialBlock {
         let input = Json::parse(&self.input_json);
         let (slot, name) = match &mut self.block {
             Block::ToolUse(block) => (&mut block.input, &block.name),
-            Block::ServerToolUse(block) => return set_input(&mut block.input, input, &block.name),
+            Block::ServerToolUse(block) => return set_input(&mut block.input, input, block.name.as_str()),
             Block::McpToolUse(block) => return set_input(&mut block.input, input, &block.name),
             _ => return Ok(()),
         };
-        *slot = input.map_err(|_| AccumulateError::BadInput { tool: name.clone() })?;
+        *slot = input.map_err(|_| AccumulateError::BadInput { tool: name.to_string() })?;
         Ok(())
     }
 }

@@ -212,7 +212,7 @@ fn subagent_progress(entry: &Entry) -> Option<(SidechainKey, LiveSubagent, Entry
 /// Stores the description of a tool call that starts a subagent.
 fn remember_task(tasks: &mut HashMap<ToolUseId, String>, item: &ScreenItem) {
     let Some(card) = &item.tool else { return };
-    if tasks.contains_key(&card.id) || !matches!(card.name.as_str(), "Agent" | "Task") {
+    if tasks.contains_key(&card.id) || !card.name.is_agent() {
         return;
     }
     if let ToolInput::Agent(input) = ToolInput::from_name_and_json(&card.name, &card.input)

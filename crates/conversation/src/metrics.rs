@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use quipu_message::View;
 use quipu_message::synthetic::SYNTHETIC_MODEL;
 use quipu_message::text::Str;
-use quipu_message::tool::is_web_search_tool;
 use quipu_message::view::ContentView;
+use quipu_message::{ToolName, View};
 use serde::{Deserialize, Serialize};
 
 use crate::headline::{FirstPrompt, is_local_command};
@@ -320,7 +319,7 @@ impl MetricsBuilder {
             attribution.record_tool_call(block, agent.as_deref());
             if self.seen_tool_calls.insert(id.to_string()) {
                 *self.tools.entry(name.to_string()).or_default() += 1;
-                if is_web_search_tool(name) {
+                if ToolName::WebSearch == **name {
                     self.usage.record_search_call(id, index);
                 }
             }

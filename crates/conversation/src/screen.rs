@@ -2,7 +2,7 @@
 //! nothing twice, nothing that is meant for the model only.
 
 use quipu_message::context_ref::ContextRef;
-use quipu_message::{AgentId, Content, Json, MediaSource, Message, Role, ToolUseId, Uuid};
+use quipu_message::{AgentId, Content, Json, MediaSource, Message, Role, ToolName, ToolUseId, Uuid};
 use serde::Serialize;
 
 use crate::conversation::Conversation;
@@ -95,7 +95,7 @@ pub struct ToolCard {
     /// Id that links call and result.
     pub id: ToolUseId,
     /// Name of the tool; empty for a result without a call.
-    pub name: String,
+    pub name: ToolName,
     /// Input of the tool call.
     pub input: Json,
     /// Whether there is a result, and which.

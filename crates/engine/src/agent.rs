@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::future::select_all;
 use parking_lot::Mutex;
 use quipu_message::bookkeeping::ModeEntry;
-use quipu_message::hook::{SessionEnd, SessionEndReason};
+use quipu_message::hook::{SessionEnd, SessionEndReason, SessionStartSource};
 use quipu_message::stream::{PromptSuggestion, TurnResult};
 use quipu_message::values::{CommandState, QueueAction, SessionActivity};
 use quipu_message::{Content, Entry, Maybe, SessionId};
@@ -257,7 +257,7 @@ async fn begin_session(session: &Arc<Session>, start: StartInfo) -> Result<(), A
     }
     session.announce_auto_mode();
     crate::queue_replay::resume_unanswered(session, unanswered).await?;
-    let source = if resumed { "resume" } else { "startup" };
+    let source = if resumed { SessionStartSource::Resume } else { SessionStartSource::Startup };
     session.run_start_hooks(source).await;
     Ok(())
 }

@@ -7,7 +7,9 @@ use parking_lot::{Mutex, MutexGuard};
 use quipu_message::hook::HookInputBase;
 use quipu_message::system::{System, stream_only};
 use quipu_message::user_assistant::{Assistant, ToolResultMeta, User};
-use quipu_message::{AgentId, Block, Content, Entry, Envelope, Extra, Json, Maybe, Message, Spelling, ToolUseId, Uuid};
+use quipu_message::{
+    AgentId, Block, Content, Entry, Envelope, Extra, Json, Maybe, Message, Spelling, ToolName, ToolUseId, Uuid,
+};
 use quipu_transcript::AppendError;
 use tokio_util::sync::CancellationToken;
 
@@ -97,10 +99,8 @@ impl AgentContext<'_> {
     }
 
     /// The tool of this name; `None` if the agent does not have it.
-    pub(crate) fn find_tool(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        // An older name of the same tool.
-        let name = if name == "Task" { "Agent" } else { name };
-        self.tools.iter().find(|tool| tool.definition().name == name)
+    pub(crate) fn find_tool(&self, name: &ToolName) -> Option<&Arc<dyn Tool>> {
+        self.tools.iter().find(|tool| tool.definition().name.is_same_tool(name))
     }
 
     /// The envelope of a stream line of this agent; new ids and times where none are given.
@@ -159,7 +159,7 @@ impl AgentContext<'_> {
     }
 
     /// Emits which tool a subagent uses.
-    fn emit_task_progress(&self, subagent: &SubagentIdentity, tool: &str) {
+    fn emit_task_progress(&self, subagent: &SubagentIdentity, tool: &ToolName) {
         let mut envelope = self.session.output.envelope();
         envelope.subagent_type = Maybe::Value(subagent.agent_type.clone());
         self.session.emit_system(System::TaskProgress(Box::new(stream_only::TaskProgress {
@@ -167,7 +167,7 @@ impl AgentContext<'_> {
             run_id: Maybe::Value(subagent.run_id.clone()),
             tool_use_id: Maybe::Value(subagent.tool_use_id.clone()),
             description: Maybe::Value(format!("Using {tool}")),
-            last_tool_name: Maybe::Value(tool.to_owned()),
+            last_tool_name: Maybe::Value(tool.clone()),
             envelope,
             ..stream_only::TaskProgress::default()
         })));

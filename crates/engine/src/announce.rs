@@ -13,7 +13,7 @@ use quipu_conversation::Node;
 use quipu_message::attachment::{
     self, Attachment, AttachmentEntry, EnvironmentSnapshot, ModelIdentityDetails, OutputStyleDetails,
 };
-use quipu_message::{Entry, Json, Maybe};
+use quipu_message::{Entry, Json, Maybe, ToolName};
 
 use crate::agent_context::AgentContext;
 use crate::attachments::rendered_attachment;
@@ -42,8 +42,8 @@ pub(crate) fn due_attachments(ctx: &AgentContext<'_>) -> Vec<Entry> {
         known.model_attachment(&ctx.model),
         known.style_text_attachment(style.as_ref()),
         known.deferred_tools_attachment(ctx),
-        ctx.find_tool("Agent").and_then(|_| known.agents_attachment(ctx.session)),
-        ctx.find_tool("Skill").and_then(|_| known.skills_attachment(ctx.session)),
+        ctx.find_tool(&ToolName::Agent).and_then(|_| known.agents_attachment(ctx.session)),
+        ctx.find_tool(&ToolName::Skill).and_then(|_| known.skills_attachment(ctx.session)),
         known.style_attachment(style.as_ref()),
     ];
     facts.into_iter().flatten().collect()
@@ -268,7 +268,7 @@ impl AnnouncedFacts {
 
     fn deferred_tools_attachment(&self, ctx: &AgentContext<'_>) -> Option<Entry> {
         let names = ctx.tools.iter().filter(|tool| tool.is_deferred()).map(|tool| tool.definition().name);
-        let now: BTreeSet<String> = names.collect();
+        let now: BTreeSet<String> = names.map(|name| name.to_string()).collect();
         let new: Vec<String> = now.difference(&self.deferred_tools).cloned().collect();
         let removed: Vec<String> = self.deferred_tools.difference(&now).cloned().collect();
         if new.is_empty() && removed.is_empty() {

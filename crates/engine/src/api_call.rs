@@ -9,7 +9,7 @@ use quipu_message::api::{self, StreamEvent};
 use quipu_message::stream::{AbandonedBlocks, StreamEventEntry, Tombstone, TombstoneTarget};
 use quipu_message::system::{self, System, stream_only};
 use quipu_message::user_assistant::Assistant;
-use quipu_message::values::{ActivityStatus, MessageLevel};
+use quipu_message::values::{ActivityStatus, MessageLevel, RetrySource};
 use quipu_message::{Block, Content, Entry, Envelope, Extra, Json, Maybe, Message, RequestId, Spelling, Usage, Uuid};
 use quipu_transcript::AppendError;
 use serde::Serialize;
@@ -342,7 +342,7 @@ impl<'a> AgentContext<'a> {
                 max_retries: Maybe::Value(u64::from(*of)),
                 retry_delay_ms: Maybe::Value(millis_number(*delay)),
                 error_status: error.status().map_or(Maybe::Null, |status| Maybe::Value(status.into())),
-                error: Maybe::Value(error.retry_reason().to_owned()),
+                error: Maybe::Value(error.retry_reason()),
                 envelope: self.session.output.envelope(),
                 ..system::ApiRetry::default()
             })));
@@ -353,14 +353,14 @@ impl<'a> AgentContext<'a> {
             _ => text.clone(),
         };
         let failure = RecordedApiError { message, status: error.status(), formatted: &text };
-        let source = if error.is_connection_error() { "connection_retry" } else { "request_retry" };
+        let source = if error.is_connection_error() { RetrySource::Connection } else { RetrySource::Request };
         self.record_system(System::ApiError(Box::new(system::ApiError {
             level: MessageLevel::Error.into(),
             error: Maybe::Value(Json::from_serialize(&failure)),
             retry_in_ms: Maybe::Value(millis_number(*delay)),
             retry_attempt: Maybe::Value(u64::from(*attempt)),
             max_retries: Maybe::Value(u64::from(*of)),
-            source: Maybe::Value(source.to_owned()),
+            source: Maybe::Value(source),
             ..system::ApiError::default()
         })))
         .await

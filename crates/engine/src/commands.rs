@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use quipu_message::attachment::{self, Attachment};
+use quipu_message::hook::SessionStartSource;
 use quipu_message::stream::ConversationReset;
 use quipu_message::system::{LocalCommand, System};
 use quipu_message::user_assistant::{Assistant, CommandRun, User};
@@ -246,7 +247,7 @@ async fn clear_conversation(session: &Arc<Session>, prompt: &Prompt, started_at:
     }
     let [caveat, command] = command_entries_for_prompt(prompt, "clear", "");
     session.record(vec![caveat, command.clone(), command_output_entry("clear", "", "")]).await?;
-    session.run_start_hooks("clear").await;
+    session.run_start_hooks(SessionStartSource::Clear).await;
     let ctx = main_context(session, prompt.uuid.clone(), CancellationToken::new());
     emit_init(&ctx);
     emit_command_replay(&ctx, &command);

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use quipu_message::control::response::{ContextCategory, GetContextUsageResponse};
-use quipu_message::{Json, Maybe};
+use quipu_message::values::ContextCategoryKind;
+use quipu_message::{Json, Maybe, ToolName};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -15,7 +16,7 @@ use crate::session::Session;
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct McpToolTokens {
-    name: String,
+    name: ToolName,
     tokens: u64,
 }
 
@@ -26,7 +27,7 @@ pub(crate) fn context_usage(session: &Arc<Session>) -> GetContextUsageResponse {
     let size = ModelLimits::for_model(&ctx.model);
     let tokens_in = |text: &str| (text.len() as u64).div_ceil(4);
     let json = |value: Json| tokens_in(value.text());
-    let (theirs, ours): (Vec<_>, Vec<_>) = request.tools.iter().partition(|tool| tool.name.starts_with("mcp__"));
+    let (theirs, ours): (Vec<_>, Vec<_>) = request.tools.iter().partition(|tool| tool.name.is_mcp());
     let prompt: u64 = request.system.iter().map(|part| tokens_in(part)).sum();
     let tools: u64 = ours.iter().map(|tool| json(Json::from_serialize(tool))).sum();
     let mcp: u64 = theirs.iter().map(|tool| json(Json::from_serialize(tool))).sum();
@@ -34,21 +35,21 @@ pub(crate) fn context_usage(session: &Arc<Session>) -> GetContextUsageResponse {
     let used = prompt + tools + mcp + messages;
     let buffer = size.context_window - size.auto_compact_threshold();
     let free = size.context_window.saturating_sub(used + buffer);
-    let share = |id: &str, name: &str, tokens: u64, kind: &str| ContextCategory {
+    let share = |id: &str, name: &str, tokens: u64, kind: ContextCategoryKind| ContextCategory {
         id: Maybe::Value(id.to_owned()),
         name: name.to_owned(),
         tokens,
         color: Maybe::Value("inactive".to_owned()),
-        kind: Maybe::Value(kind.to_owned()),
+        kind: Maybe::Value(kind),
         ..ContextCategory::default()
     };
     let mut categories = vec![
-        share("system_prompt", "System prompt", prompt, "used"),
-        share("system_tools", "System tools", tools, "used"),
-        share("mcp_tools", "MCP tools", mcp, "used"),
-        share("messages", "Messages", messages, "used"),
-        share("autocompact_buffer", "Autocompact buffer", buffer, "buffer"),
-        share("free_space", "Free space", free, "free"),
+        share("system_prompt", "System prompt", prompt, ContextCategoryKind::Used),
+        share("system_tools", "System tools", tools, ContextCategoryKind::Used),
+        share("mcp_tools", "MCP tools", mcp, ContextCategoryKind::Used),
+        share("messages", "Messages", messages, ContextCategoryKind::Used),
+        share("autocompact_buffer", "Autocompact buffer", buffer, ContextCategoryKind::Buffer),
+        share("free_space", "Free space", free, ContextCategoryKind::Free),
     ];
     categories.retain(|share| share.tokens > 0);
     GetContextUsageResponse {

@@ -5,8 +5,8 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use quipu_message::Json;
 use quipu_message::control::setup::McpConfig;
+use quipu_message::{Json, ToolName};
 use serde::de::{DeserializeOwned, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -54,9 +54,9 @@ pub(crate) struct AgentDefinition {
     /// Its system prompt.
     pub prompt: String,
     /// Names of its tools; `None` for all.
-    pub tools: Option<Vec<String>>,
+    pub tools: Option<Vec<ToolName>>,
     /// Names of tools that it may not use.
-    pub disallowed_tools: Vec<String>,
+    pub disallowed_tools: Vec<ToolName>,
     /// Its model; `None` for the session's.
     pub model: Option<String>,
     /// Where the definition comes from.
@@ -99,8 +99,8 @@ impl AgentDefinition {
             name: format!("{prefix}{}", front.name.unwrap_or_else(stem)),
             description: front.description.unwrap_or_default(),
             prompt: body.trim().to_owned(),
-            tools: front.tools.map(|names| names.0),
-            disallowed_tools: front.disallowed_tools.map(|names| names.0).unwrap_or_default(),
+            tools: front.tools.map(NameList::into_tool_names),
+            disallowed_tools: front.disallowed_tools.map(NameList::into_tool_names).unwrap_or_default(),
             model: front.model,
             origin,
         })
@@ -245,8 +245,8 @@ impl Definitions {
             let agent = AgentDefinition {
                 description: given.description,
                 prompt: given.prompt,
-                tools: given.tools.map(|names| names.0),
-                disallowed_tools: given.disallowed_tools.map(|names| names.0).unwrap_or_default(),
+                tools: given.tools.map(NameList::into_tool_names),
+                disallowed_tools: given.disallowed_tools.map(NameList::into_tool_names).unwrap_or_default(),
                 model: given.model,
                 origin: AgentOrigin::Host,
                 name: name.clone(),
@@ -394,6 +394,12 @@ struct AgentJson {
 #[derive(Debug)]
 struct NameList(Vec<String>);
 
+impl NameList {
+    fn into_tool_names(self) -> Vec<ToolName> {
+        self.0.into_iter().map(ToolName::from).collect()
+    }
+}
+
 impl<'de> Deserialize<'de> for NameList {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         list_or_text(d, crate::flags::split_list).map(Self)
@@ -495,15 +501,16 @@ fn find_markdown_files(folder: &Path, problems: &mut Vec<String>) -> Vec<PathBuf
 }
 
 /// Tools that read-only subagents do not have.
-const READ_ONLY_DISALLOWED_TOOLS: &[&str] = &["Edit", "Write", "NotebookEdit", "Agent"];
+const READ_ONLY_DISALLOWED_TOOLS: &[ToolName] =
+    &[ToolName::Edit, ToolName::Write, ToolName::NotebookEdit, ToolName::Agent];
 
 fn builtin_agents() -> [AgentDefinition; 3] {
-    let agent = |name: &str, description: &str, prompt: &str, without: &[&str]| AgentDefinition {
+    let agent = |name: &str, description: &str, prompt: &str, without: &[ToolName]| AgentDefinition {
         name: name.to_owned(),
         description: description.to_owned(),
         prompt: prompt.to_owned(),
         tools: None,
-        disallowed_tools: without.iter().map(|tool| (*tool).to_owned()).collect(),
+        disallowed_tools: without.to_vec(),
         model: None,
         origin: AgentOrigin::Builtin,
     };

@@ -10,9 +10,10 @@ use parking_lot::Mutex;
 use quipu_message::control::response::ConfiguredHook;
 use quipu_message::control::setup::HookMatcher;
 use quipu_message::control::{RequestBody, request};
-use quipu_message::hook::AnyHookOutput;
+use quipu_message::hook::{AnyHookOutput, HookRunOutcome};
 use quipu_message::system::{System, stream_only};
-use quipu_message::{Entry, Json, Maybe, ToolUseId};
+use quipu_message::values::HookFailurePolicy;
+use quipu_message::{Entry, Json, Maybe, ToolName, ToolUseId};
 use regex::Regex;
 use serde_json::Number;
 use tokio_util::sync::CancellationToken;
@@ -130,7 +131,8 @@ impl Hooks {
                     action: HookAction::Callback(id.clone()),
                     timeout: timeout_or_default(matcher.timeout.get().and_then(Number::as_f64)),
                     // An unknown value counts as the stricter one.
-                    blocks_on_failure: matcher.on_failure.text().is_some_and(|word| word != "continue"),
+                    blocks_on_failure:
+                        matcher.on_failure.get().is_some_and(|policy| *policy != HookFailurePolicy::Continue),
                 }));
             }
         }
@@ -223,7 +225,7 @@ impl Hook {
             Err(_) => pattern == subject,
         };
         // An older name of the same tool.
-        matches(subject) || subject == "Agent" && matches("Task")
+        matches(subject) || ToolName::Agent == *subject && matches(ToolName::Task.as_str())
     }
 }
 
@@ -287,7 +289,7 @@ fn hook_response_entry(id: &str, name: &str, event: &str, hook_run: &HookRun, ou
         stdout: hook_run.stdout.clone().into(),
         stderr: hook_run.stderr.clone().into(),
         exit_code: serde_json::Number::from(hook_run.exit_code.unwrap_or(1)).into(),
-        outcome: if hook_run.exit_code == Some(0) { "success" } else { "error" }.into(),
+        outcome: if hook_run.exit_code == Some(0) { HookRunOutcome::Success } else { HookRunOutcome::Error }.into(),
         envelope: output.envelope(),
         ..stream_only::HookResponse::default()
     };

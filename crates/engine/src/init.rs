@@ -1,7 +1,7 @@
 //! The `init` line, which lists for a host what a session offers.
 
 use quipu_message::system::{Init, System};
-use quipu_message::{Envelope, Json, Maybe};
+use quipu_message::{Envelope, Json, Maybe, ToolName};
 use serde::Serialize;
 
 use crate::agent_context::AgentContext;
@@ -28,7 +28,7 @@ pub(crate) fn emit_init(ctx: &AgentContext<'_>) {
             source: server.source.into_option().unwrap_or_default(),
         })
         .collect();
-    let shown = |name: String| if name == "Agent" { "Task".to_owned() } else { name };
+    let shown = |name: ToolName| if name == ToolName::Agent { ToolName::Task } else { name };
     let tools = ctx.tools.iter().map(|tool| shown(tool.definition().name)).collect();
     let root = session.workspace.root().to_owned();
     let more: Vec<String> =

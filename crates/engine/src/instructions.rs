@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use quipu_message::hook::MemoryType;
 use serde::Serialize;
 
 use crate::path::{TargetPath, resolve};
@@ -29,9 +30,9 @@ const MAX_TOTAL_BYTES: usize = 4 << 20;
 pub(crate) struct InstructionFile {
     /// Path of the file.
     pub path: PathBuf,
-    /// The owner: `User`, `Project` or `Local`.
+    /// Whose file it is.
     #[serde(rename = "type")]
-    pub kind: &'static str,
+    pub kind: MemoryType,
     /// Text of the file.
     pub content: String,
 }
@@ -72,22 +73,23 @@ fn collect_instructions(
         hidden_files: place.hidden_files(),
         folders: place.folders(),
         root: place.root().to_owned(),
+        home: place.home(),
         ..InstructionCollector::new()
     };
     if sources.contains(&SettingSource::User) {
-        found.add_file(&config.join("CLAUDE.md"), "User", None, 0);
-        found.add_rules_folder(&config.join("rules"), "User", None);
+        found.add_file(&config.join("CLAUDE.md"), &MemoryType::User, None, 0);
+        found.add_rules_folder(&config.join("rules"), &MemoryType::User, None);
     }
     let folders: Vec<&Path> = place.root().ancestors().collect();
     for folder in folders.into_iter().rev().chain(roots.iter().map(PathBuf::as_path)) {
         let within = Some(folder);
         if sources.contains(&SettingSource::Project) {
-            found.add_file(&folder.join("CLAUDE.md"), "Project", within, 0);
-            found.add_file(&folder.join(".claude/CLAUDE.md"), "Project", within, 0);
-            found.add_rules_folder(&folder.join(".claude/rules"), "Project", within);
+            found.add_file(&folder.join("CLAUDE.md"), &MemoryType::Project, within, 0);
+            found.add_file(&folder.join(".claude/CLAUDE.md"), &MemoryType::Project, within, 0);
+            found.add_rules_folder(&folder.join(".claude/rules"), &MemoryType::Project, within);
         }
         if sources.contains(&SettingSource::Local) {
-            found.add_file(&folder.join("CLAUDE.local.md"), "Local", within, 0);
+            found.add_file(&folder.join("CLAUDE.local.md"), &MemoryType::Local, within, 0);
         }
     }
     found
@@ -100,8 +102,8 @@ pub(crate) fn render_instructions(files: &[InstructionFile]) -> String {
         .to_owned();
     for file in files {
         let whose = match file.kind {
-            "User" => "the user's own, for all projects",
-            "Local" => "the user's own, for this project",
+            MemoryType::User => "the user's own, for all projects",
+            MemoryType::Local => "the user's own, for this project",
             _ => "the project's",
         };
         text.push_str(&format!("\nContents of {} ({whose}):\n\n{}\n", file.path.display(), file.content.trim_end()));
@@ -114,6 +116,8 @@ struct InstructionCollector {
     path_rules: Vec<PathRule>,
     /// The working directory of the session.
     root: PathBuf,
+    /// The user's home folder, for imports of `~/…`.
+    home: Option<PathBuf>,
     skipped: Vec<String>,
     visited: BTreeSet<PathBuf>,
     total_bytes: usize,
@@ -130,6 +134,7 @@ impl InstructionCollector {
             files: Vec::new(),
             path_rules: Vec::new(),
             root: PathBuf::new(),
+            home: None,
             skipped: Vec::new(),
             visited: BTreeSet::new(),
             total_bytes: 0,
@@ -139,7 +144,7 @@ impl InstructionCollector {
     }
 
     /// Adds a file and its imports. `within` is the folder that it applies to; `None` for the user's.
-    fn add_file(&mut self, path: &Path, kind: &'static str, within: Option<&Path>, depth: usize) {
+    fn add_file(&mut self, path: &Path, kind: &MemoryType, within: Option<&Path>, depth: usize) {
         let target = TargetPath::new(path);
         let Some(real) = target.real.clone().filter(|real| real.symlink_metadata().is_ok()) else { return };
         if depth > MAX_IMPORT_DEPTH || real.is_dir() || !self.visited.insert(real.clone()) {
@@ -163,13 +168,13 @@ impl InstructionCollector {
             Err(error) => return self.skipped.push(format!("{}: {error}", path.display())),
         };
         self.total_bytes += content.len();
-        let named = imported_paths(&content, path.parent().unwrap_or(Path::new("/")));
-        self.files.push(InstructionFile { path: path.to_owned(), kind, content });
+        let named = imported_paths(&content, path.parent().unwrap_or(Path::new("/")), self.home.as_deref());
+        self.files.push(InstructionFile { path: path.to_owned(), kind: kind.clone(), content });
         named.iter().for_each(|path| self.add_file(path, kind, within, depth + 1));
     }
 
     /// Adds all Markdown files of a folder and the folders below it, by name; each folder once.
-    fn add_rules_folder(&mut self, folder: &Path, kind: &'static str, within: Option<&Path>) {
+    fn add_rules_folder(&mut self, folder: &Path, kind: &MemoryType, within: Option<&Path>) {
         let Some(real) = resolve(folder).filter(|real| self.visited.insert(real.clone())) else { return };
         let mut paths: Vec<PathBuf> =
             fs::read_dir(real).into_iter().flatten().flatten().take(MAX_FILES).map(|entry| entry.path()).collect();
@@ -193,8 +198,8 @@ impl InstructionCollector {
     }
 }
 
-/// The paths that a text imports with `@path`, outside of code.
-fn imported_paths(text: &str, folder: &Path) -> Vec<PathBuf> {
+/// The paths that a text in `folder` imports with `@path`, outside of code.
+fn imported_paths(text: &str, folder: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let mut fenced = false;
     let mut named = Vec::new();
     for line in text.lines() {
@@ -206,11 +211,10 @@ fn imported_paths(text: &str, folder: &Path) -> Vec<PathBuf> {
         }
         let outside_code = line.split('`').step_by(2);
         let words = outside_code.flat_map(str::split_whitespace);
-        named.extend(words.filter_map(|word| word.strip_prefix('@')).filter(|path| !path.is_empty()).map(|path| {
-            match path.strip_prefix("~/").zip(std::env::home_dir()) {
-                Some((rest, home)) => home.join(rest),
-                None => folder.join(path),
-            }
+        let paths = words.filter_map(|word| word.strip_prefix('@')).filter(|path| !path.is_empty());
+        named.extend(paths.map(|path| match path.strip_prefix("~/").zip(home) {
+            Some((rest, home)) => home.join(rest),
+            None => folder.join(path),
         }));
     }
     named

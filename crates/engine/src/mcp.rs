@@ -12,7 +12,7 @@ use quipu_message::control::response::{McpServerInfo, McpServerStatus, McpTool a
 use quipu_message::control::setup::{McpConfig, McpServerConfig};
 use quipu_message::user_assistant::ToolUseMeta;
 use quipu_message::values::McpServerState;
-use quipu_message::{Block, Json, Maybe};
+use quipu_message::{Block, Json, Maybe, ToolName};
 use rmcp::RoleClient;
 use rmcp::model::{ReadResourceRequestParams, ReadResourceResult, Tool as Offered};
 use rmcp::service::{Peer, RunningService};
@@ -350,17 +350,17 @@ impl McpClients {
     }
 
     /// Returns the name of a tool for permission requests.
-    pub(crate) fn display_name(&self, name: &str) -> String {
-        match name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")) {
+    pub(crate) fn display_name(&self, name: &ToolName) -> String {
+        match name.mcp() {
             Some((_, tool)) => humanise_name(tool),
-            None => name.to_owned(),
+            None => name.to_string(),
         }
     }
 
     /// Returns how to display a call of an MCP tool; `None` for other tools.
     pub(crate) fn tool_use_meta(&self, block: &Block) -> Option<Vec<ToolUseMeta>> {
         let call = block.tool_use()?;
-        let (server, tool) = call.name.strip_prefix("mcp__")?.split_once("__")?;
+        let (server, tool) = call.name.mcp()?;
         Some(vec![ToolUseMeta {
             id: call.id.clone(),
             display_name: Maybe::Value(humanise_name(tool)),

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use base64::Engine as _;
 use quipu_message::attachment::{self, Attachment};
+use quipu_message::tool::ReadKind;
 use quipu_message::tool::output::{ReadFileOutput, ReadOutput};
-use quipu_message::{Block, Entry, Image, Json, Maybe, factory};
+use quipu_message::{Block, Entry, Image, Json, Maybe, ToolName, factory};
 
 use crate::attachments::rendered_attachment;
 use crate::clock::Clock;
@@ -61,7 +62,7 @@ fn file_attachment(session: &Session, name: &str) -> Option<Entry> {
     let content = String::from_utf8(bytes).ok()?;
     session.workspace.mark_seen(&path, content.as_bytes());
     // The list of used tools is for information only.
-    let _ = session.record_tool_used("Read");
+    let _ = session.record_tool_used(&ToolName::Read);
     let numbered: String = content.split('\n').enumerate().map(|(n, line)| format!("{}\t{line}\n", n + 1)).collect();
     let lines = content.split('\n').count() as u64;
     let shown = path.display().to_string();
@@ -73,7 +74,7 @@ fn file_attachment(session: &Session, name: &str) -> Option<Entry> {
         total_lines: Maybe::Value(lines),
         ..ReadFileOutput::default()
     };
-    let file = ReadOutput { kind: "text".to_owned(), file, ..ReadOutput::default() };
+    let file = ReadOutput { kind: ReadKind::Text, file, ..ReadOutput::default() };
     let attached = attachment::File {
         filename: Maybe::Value(shown.clone()),
         content: Maybe::Value(Json::from_serialize(&file)),

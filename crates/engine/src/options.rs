@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use quipu_conversation::price::Prices;
+use quipu_message::values::ThinkingDisplay;
 
 use crate::sandbox::SandboxMode;
 
@@ -126,7 +127,7 @@ pub struct Options {
     /// The most tokens of thinking; 0 turns it off.
     pub max_thinking_tokens: Option<u64>,
     /// How thinking is displayed: `summarized`, `omitted` …
-    pub thinking_display: Option<String>,
+    pub thinking_display: Option<ThinkingDisplay>,
     /// The token budget for the whole task that the model is informed of.
     pub task_budget: Option<u64>,
     /// Additional values of the `anthropic-beta` header.

@@ -8,13 +8,13 @@ use quipu_message::control::permission::PermissionUpdate;
 use quipu_message::control::{HostDecision as Answer, RequestBody, request};
 use quipu_message::hook::{HookEvent, PermissionRequest, PostToolUse, PostToolUseFailure, PreToolUse};
 use quipu_message::system::{System, stream_only};
-use quipu_message::tool::ReadInput;
+use quipu_message::tool::{ReadInput, ToolInput};
 use quipu_message::user_assistant::PermissionDecisionRecord;
 use quipu_message::values::{
     DecisionOutcome, DecisionReasonType, DecisionSource, NonExecutionKind, RuleBehavior, SessionActivity,
     SettingsLocation,
 };
-use quipu_message::{Json, Maybe, ToolUse, synthetic};
+use quipu_message::{Json, Maybe, ToolName, ToolUse, synthetic};
 use tokio::time::timeout;
 
 use crate::agent_context::AgentContext;
@@ -23,6 +23,7 @@ use crate::host::HostError;
 use crate::path::TargetPath;
 use crate::permission::{
     ApprovalRequest, Decision, DecisionReason, Rule, RuleSource, apply_rules, evaluate_target, file_target,
+    needs_user_interaction,
 };
 use crate::sandbox::SandboxProfile;
 use crate::tool::{CallContext, Tool, ToolOutput};
@@ -59,9 +60,6 @@ const TRACING_TARGET: &str = "quipu::permission";
 
 /// How long a cancelled permission request waits for its turn to be interrupted.
 const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// Tools whose input is completed by the permission response.
-const USER_INTERACTION_TOOLS: [&str; 2] = ["AskUserQuestion", "ExitPlanMode"];
 
 impl AgentContext<'_> {
     /// Decides whether a tool call may run: by hooks, rules, and a permission request if needed.
@@ -136,14 +134,14 @@ impl AgentContext<'_> {
         let target = file_target(&call.name, &input, self.workspace)?;
         let read =
             Json::from_serialize(&ReadInput { file_path: target.given.display().to_string(), ..ReadInput::default() });
-        if !matches!(self.evaluate_rules("Read", &read, Some(&target)), Decision::Allow { .. }) {
+        if !matches!(self.evaluate_rules(&ToolName::Read, &read, Some(&target)), Decision::Allow { .. }) {
             return None;
         }
         let running = CallContext { target: Some(target), ..CallContext::new(call.id.clone()) };
         tool.precheck(&input, self.workspace, &running).await
     }
 
-    fn evaluate_rules(&self, name: &str, input: &Json, target: Option<&TargetPath>) -> Decision {
+    fn evaluate_rules(&self, name: &ToolName, input: &Json, target: Option<&TargetPath>) -> Decision {
         let input = input.to_value();
         let decision = self
             .session
@@ -151,7 +149,7 @@ impl AgentContext<'_> {
             .read(|mode, rules| evaluate_target(mode, rules, name, &input, self.workspace, target));
         match decision {
             // A skill only gives the model a text from the user.
-            Decision::Ask(question) if name == "Skill" && !is_rule_reason(&question.reason) => {
+            Decision::Ask(question) if *name == ToolName::Skill && !is_rule_reason(&question.reason) => {
                 Decision::allow_unsandboxed(DecisionReason::NoRule)
             }
             decision => decision,
@@ -194,7 +192,7 @@ impl AgentContext<'_> {
             blocked_path: blocked_path.map(|path| path.display().to_string()).into(),
             decision_reason_type: reason.wire_type().into(),
             agent_id: self.subagent().map(|subagent| subagent.id.clone()).into(),
-            requires_user_interaction: USER_INTERACTION_TOOLS.contains(&call.name.as_str()).then_some(true).into(),
+            requires_user_interaction: needs_user_interaction(&call.name).then_some(true).into(),
             ..request::CanUseTool::default()
         };
         self.awaiting_permission.lock().push(call.id.clone());
@@ -374,7 +372,7 @@ impl AgentContext<'_> {
         let kind = rule_reason_type(call, rule);
         let decision =
             |from: DecisionSource| decision_record(DecisionOutcome::Reject, from, Some(kind.clone()), Some("rule"));
-        if call.name == "Read" {
+        if call.name == ToolName::Read {
             let decision =
                 decision(if source == RuleSource::User { DecisionSource::UserReject } else { DecisionSource::Config });
             return PermissionOutcome::Denied(DeniedCall {
@@ -413,7 +411,7 @@ impl AgentContext<'_> {
             base: self.hook_base(),
             ..PreToolUse::default()
         };
-        self.session.run_hooks(input, Some(&call.name), Some(&call.id), &self.cancel).await
+        self.session.run_hooks(input, Some(call.name.as_str()), Some(&call.id), &self.cancel).await
     }
 
     pub(crate) async fn run_post_tool_hooks(
@@ -438,7 +436,7 @@ impl AgentContext<'_> {
                 base,
                 ..PostToolUseFailure::default()
             };
-            self.session.run_hooks(said, Some(&call.name), Some(&call.id), &self.cancel).await
+            self.session.run_hooks(said, Some(call.name.as_str()), Some(&call.id), &self.cancel).await
         } else {
             let said = PostToolUse {
                 tool_name,
@@ -449,7 +447,7 @@ impl AgentContext<'_> {
                 base,
                 ..PostToolUse::default()
             };
-            self.session.run_hooks(said, Some(&call.name), Some(&call.id), &self.cancel).await
+            self.session.run_hooks(said, Some(call.name.as_str()), Some(&call.id), &self.cancel).await
         }
     }
 
@@ -469,7 +467,7 @@ impl AgentContext<'_> {
             base: self.hook_base(),
             ..PermissionRequest::default()
         };
-        let hook_outcome = self.session.run_hooks(said, Some(&call.name), Some(&call.id), &self.cancel).await;
+        let hook_outcome = self.session.run_hooks(said, Some(call.name.as_str()), Some(&call.id), &self.cancel).await;
         if let Some(reason) = hook_outcome.deny_reason {
             return Some(HookDecision::Deny(reason));
         }
@@ -573,7 +571,7 @@ fn rule_decision(call: &ToolUse, reason: &DecisionReason) -> Option<PermissionDe
 /// Name on the wire for the decision of a rule. A rule with a pattern for commands decides about the
 /// subcommands, even if there is only one.
 fn rule_reason_type(call: &ToolUse, rule: &Rule) -> DecisionReasonType {
-    if call.name == "Bash" && rule.content.is_some() {
+    if call.name == ToolName::Bash && rule.content.is_some() {
         DecisionReasonType::SubcommandResults
     } else {
         DecisionReasonType::Rule
@@ -594,8 +592,7 @@ fn reason_code(reason: &DecisionReason) -> String {
 }
 
 /// A short description of a call, from its input; `None` for tools without one.
-fn describe_call(name: &str, input: &Json) -> Option<String> {
-    use quipu_message::tool::ToolInput;
+fn describe_call(name: &ToolName, input: &Json) -> Option<String> {
     let file_name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
     match ToolInput::from_name_and_json(name, input) {
         ToolInput::Bash(bash) => Some(bash.description.into_option().unwrap_or(bash.command)),

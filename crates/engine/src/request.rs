@@ -1,6 +1,7 @@
 //! API requests of an agent: its conversation, tools, model and parameters.
 
 use quipu_api::{FallbackModel, Request};
+use quipu_message::values::ThinkingDisplay;
 
 use crate::agent_context::AgentContext;
 use crate::options::{Format, Options};
@@ -8,9 +9,9 @@ use crate::session::ModelParameters;
 use crate::tool_search;
 
 /// How thinking is displayed by default: as updates if every line is printed, otherwise not at all.
-fn default_thinking_display(options: &Options, foreground_subagent: bool) -> &'static str {
+fn default_thinking_display(options: &Options, foreground_subagent: bool) -> ThinkingDisplay {
     let printed = options.verbose || options.format == Format::StreamJson;
-    if printed && !foreground_subagent { "updates" } else { "omitted" }
+    if printed && !foreground_subagent { ThinkingDisplay::Updates } else { ThinkingDisplay::Omitted }
 }
 
 impl AgentContext<'_> {
@@ -41,7 +42,7 @@ impl AgentContext<'_> {
         let effort = session.effort_for(model);
         let (env, options) = (&session.request_env, &session.options);
         let foreground = self.subagent().is_some_and(|subagent| !subagent.is_in_background());
-        let display = thinking_display.unwrap_or_else(|| default_thinking_display(options, foreground).to_owned());
+        let display = thinking_display.unwrap_or_else(|| default_thinking_display(options, foreground));
         let with_betas = !env.no_betas;
         let tools = tool_search::request_tools(self);
         let mut betas = options.betas.clone();

@@ -3,15 +3,12 @@
 use futures_util::future::BoxFuture;
 use jsonschema::Validator;
 use parking_lot::Mutex;
-use quipu_message::{Entry, Json, Maybe, ToolUseId, attachment};
+use quipu_message::{Entry, Json, Maybe, ToolName, ToolUseId, attachment};
 use serde_json::Value;
 
 use crate::attachments::new_attachment;
 use crate::error::EngineError;
 use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
-
-/// Name of the tool.
-pub(crate) const TOOL_NAME: &str = "StructuredOutput";
 
 /// The attachment that stores the answer in the transcript.
 pub(crate) fn output_attachment(call: &ToolUseId, answer: &Json) -> Entry {
@@ -53,7 +50,7 @@ impl StructuredOutputTool {
 impl Tool for StructuredOutputTool {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: TOOL_NAME.to_owned(),
+            name: ToolName::StructuredOutput,
             description: "Gives the final answer in the requested form. Call it once, at the end, with the \
                           whole answer as its input."
                 .to_owned(),

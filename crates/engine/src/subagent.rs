@@ -7,13 +7,12 @@ use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
-use quipu_message::TranscriptMirror;
 use quipu_message::bookkeeping::{AgentMetadata, SubagentMeta};
 use quipu_message::hook::{HookInputBase, SubagentStart};
 use quipu_message::system::{System, stream_only};
 use quipu_message::tool::{AgentInput, AgentOutput, TaskPatch, TaskUsage};
-use quipu_message::values::{TaskState, TaskType};
-use quipu_message::{AgentId, Block, Content, Entry, Json, Maybe, factory};
+use quipu_message::values::{RequestShape, TaskState, TaskType};
+use quipu_message::{AgentId, Block, Content, Entry, Json, Maybe, ToolName, TranscriptMirror, factory};
 use quipu_transcript::{AppendError, Durability, EnvelopeDefaults};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -76,7 +75,7 @@ impl AgentTool {
 impl Tool for AgentTool {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: "Agent".to_owned(),
+            name: ToolName::Agent,
             description: "Sets a subagent to work on one task and returns its report. It sees nothing of this \
                           conversation, so the prompt must say all it needs to know. Which subagents there are, \
                           and what for, is told in the conversation."
@@ -354,7 +353,7 @@ impl SubagentRun {
     }
 
     fn metadata_mirror_entry(&self, transcript: &Path, finished: bool) -> Entry {
-        let shape = if self.info.is_in_background() { "background" } else { "foreground" };
+        let shape = if self.info.is_in_background() { RequestShape::Background } else { RequestShape::Foreground };
         let meta = AgentMetadata {
             agent_type: Maybe::Value(self.agent.name.clone()),
             is_built_in: Maybe::Value(self.agent.origin == AgentOrigin::Builtin),
@@ -362,7 +361,7 @@ impl SubagentRun {
             tool_use_id: Maybe::Value(self.info.tool_use_id.clone()),
             finished: finished.then_some(true).into(),
             spawn_depth: Maybe::Value(self.depth),
-            request_shape: Maybe::Value(shape.to_owned()),
+            request_shape: Maybe::Value(shape),
             ..AgentMetadata::default()
         };
         Entry::TranscriptMirror(Box::new(TranscriptMirror {

@@ -1,7 +1,7 @@
 //! Tools as the engine sees them: definition, workspace, call and output.
 
 use futures_util::future::BoxFuture;
-use quipu_message::{ToolResultContent, ToolUseId};
+use quipu_message::{ToolName, ToolResultContent, ToolUseId};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
@@ -60,7 +60,7 @@ pub trait Tool: Send + Sync {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolDefinition {
     /// Name that tool calls refer to.
-    pub name: String,
+    pub name: ToolName,
     /// Description for the model.
     pub description: String,
     /// JSON Schema of the input.
@@ -70,7 +70,7 @@ pub struct ToolDefinition {
 impl ToolDefinition {
     /// Approximate size of the definition in a request, in characters.
     pub(crate) fn size_chars(&self) -> usize {
-        self.name.len() + self.description.len() + self.input_schema.to_string().len()
+        self.name.as_str().len() + self.description.len() + self.input_schema.to_string().len()
     }
 }
 
@@ -167,7 +167,7 @@ impl ToolOutput {
     }
 
     /// The call names a tool that does not exist.
-    pub fn no_such_tool(name: &str) -> Self {
+    pub fn no_such_tool(name: &ToolName) -> Self {
         let raw = Some(Value::String(format!("Error: No such tool available: {name}")));
         let content = format!("<tool_use_error>Error: No such tool available: {name}</tool_use_error>").into();
         Self { content, raw, is_error: true }

@@ -16,7 +16,9 @@ use quipu_message::system::{Informational, System};
 use quipu_message::tool::output::{EditOutput, WriteOutput};
 use quipu_message::user_assistant::{PermissionDecisionRecord, ToolResultMeta, User};
 use quipu_message::values::{MessageLevel, NonExecutionKind};
-use quipu_message::{Content, Entry, Extra, Json, Maybe, Spelling, ToolUse, ToolUseId, Uuid, factory, synthetic};
+use quipu_message::{
+    Content, Entry, Extra, Json, Maybe, Spelling, ToolName, ToolUse, ToolUseId, Uuid, factory, synthetic,
+};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -383,7 +385,7 @@ impl AgentContext<'_> {
             return ToolOutcome::new(run, ToolOutput::no_such_tool(&call.name));
         };
         // MCP servers and the schema tool validate their input themselves.
-        let ours = call.name != structured_output::TOOL_NAME && !call.name.starts_with("mcp__");
+        let ours = call.name != ToolName::StructuredOutput && !call.name.is_mcp();
         if let Err(output) = validate_input(&tool.definition(), &call.input.to_value())
             && ours
         {
@@ -423,16 +425,16 @@ impl AgentContext<'_> {
             }
         };
         let started_at = Instant::now();
-        outcome.sandboxed = (call.name == Bash.definition().name).then_some(profile != SandboxProfile::None);
+        outcome.sandboxed = (call.name == ToolName::Bash).then_some(profile != SandboxProfile::None);
         let file = target.as_ref().and_then(|target| target.real.clone());
         let running = CallContext { cancel: stop, profile, target, ..CallContext::new(call.id.clone()) };
         started.store(true, Ordering::Relaxed);
         outcome.output = self.execute_tool(&tool, &call, &input, running).await;
         outcome.touched_file = file.filter(|_| !outcome.output.is_error);
-        if call.name == structured_output::TOOL_NAME && !outcome.output.is_error {
+        if call.name == ToolName::StructuredOutput && !outcome.output.is_error {
             outcome.entries_before.push(structured_output::output_attachment(&call.id, &input));
         }
-        if call.name == tool_search::TOOL_NAME {
+        if call.name == ToolName::ToolSearch {
             outcome.entries_after.extend(tool_search::loaded_tools_record(self, &outcome.output));
         }
         let time = started_at.elapsed();

@@ -9,7 +9,7 @@ use quipu_conversation::Node;
 use quipu_message::attachment::{Attachment, DeferredToolsRecord};
 use quipu_message::tool::ToolSearchInput;
 use quipu_message::tool::output::ToolSearchOutput;
-use quipu_message::{Block, Entry, Json, Maybe, ToolReference, api};
+use quipu_message::{Block, Entry, Json, Maybe, ToolName, ToolReference, api};
 use serde_json::{Value, json};
 
 use crate::agent_context::AgentContext;
@@ -17,9 +17,6 @@ use crate::attachments::new_attachment;
 use crate::model::ModelLimits;
 use crate::session::Session;
 use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
-
-/// Name of the tool.
-pub(crate) const TOOL_NAME: &str = "ToolSearch";
 
 /// The beta for requests with deferred tools.
 pub(crate) const TOOL_SEARCH_BETA: &str = "advanced-tool-use-2025-11-20";
@@ -58,7 +55,7 @@ impl Tool for DeferredTool {
 /// `ENABLE_TOOL_SEARCH` overrides that: `true`, `false`, `auto`, or `auto:N` for definitions of more
 /// than N percent of the context window.
 pub(crate) fn defer_mcp_tools(session: &Session, tools: &mut Vec<Arc<dyn Tool>>) {
-    let is_mcp = |tool: &Arc<dyn Tool>| tool.definition().name.starts_with("mcp__");
+    let is_mcp = |tool: &Arc<dyn Tool>| tool.definition().name.is_mcp();
     let size: usize = tools.iter().filter(|tool| is_mcp(tool)).map(|tool| tool.definition().size_chars()).sum();
     let context = ModelLimits::for_model(&session.model_choice.model()).context_window;
     if session.request_env.no_betas
@@ -95,13 +92,13 @@ pub(crate) fn request_tools(ctx: &AgentContext<'_>) -> Vec<api::Tool> {
         ctx.tools.iter().filter(|tool| !tool.is_deferred()).map(|tool| to_wire(tool.definition(), false)).collect();
     if ctx.tools.iter().any(|tool| tool.is_deferred()) {
         let placeholder = ToolDefinition {
-            name: "DeferredToolPlaceholder".to_owned(),
+            name: "DeferredToolPlaceholder".into(),
             description: "A placeholder for the tools that ToolSearch loads. It cannot be called.".to_owned(),
             input_schema: json!({"type": "object", "properties": {}}),
         };
         offered.push(to_wire(placeholder, true));
     }
-    let mut names: BTreeSet<String> = offered.iter().map(|tool| tool.name.clone()).collect();
+    let mut names: BTreeSet<ToolName> = offered.iter().map(|tool| tool.name.clone()).collect();
     let loaded = loaded_tools(ctx.log().context());
     offered.extend(loaded.into_iter().filter(|tool| names.insert(tool.name.clone())));
     offered
@@ -110,7 +107,7 @@ pub(crate) fn request_tools(ctx: &AgentContext<'_>) -> Vec<api::Tool> {
 /// The record of the tools that a search has loaded; `None` if the context holds all of them.
 pub(crate) fn loaded_tools_record(ctx: &AgentContext<'_>, output: &ToolOutput) -> Option<Entry> {
     let found: ToolSearchOutput = Json::from(output.raw.clone()?).read().ok()?;
-    let known: BTreeSet<String> = loaded_tools(ctx.log().context()).into_iter().map(|tool| tool.name).collect();
+    let known: BTreeSet<ToolName> = loaded_tools(ctx.log().context()).into_iter().map(|tool| tool.name).collect();
     let new = found.matches.into_iter().filter(|name| !known.contains(name));
     let entries: Vec<api::Tool> =
         new.filter_map(|name| Some(to_wire(ctx.find_tool(&name)?.definition(), true))).collect();
@@ -154,7 +151,7 @@ pub(crate) struct ToolSearch {
 impl Tool for ToolSearch {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: TOOL_NAME.to_owned(),
+            name: ToolName::ToolSearch,
             description: "Loads tools that are only known by name so far; the conversation lists them. A query \
                           `select:NAME,NAME` loads just these. Any other query is words to look for in names and \
                           descriptions, best matches first; a word with `+` before it must be there. A tool can be \
@@ -192,7 +189,7 @@ impl ToolSearch {
             Some(names) => self.select(names),
             None => self.best_matches(&input.query, max),
         };
-        let reference = |name: &String| {
+        let reference = |name: &ToolName| {
             Block::ToolReference(Box::new(ToolReference { tool_name: name.clone(), ..ToolReference::default() }))
         };
         let blocks: Vec<Block> = match matches.as_slice() {
@@ -209,17 +206,17 @@ impl ToolSearch {
     }
 
     /// The deferred tools among these names, which are separated by commas.
-    fn select(&self, names: &str) -> Vec<String> {
+    fn select(&self, names: &str) -> Vec<ToolName> {
         let names: Vec<&str> = names.split(',').map(str::trim).collect();
         self.tools.iter().map(|tool| &tool.name).filter(|name| names.contains(&name.as_str())).cloned().collect()
     }
 
     /// The tools that match a query of words, best first.
-    fn best_matches(&self, query: &str, max: usize) -> Vec<String> {
+    fn best_matches(&self, query: &str, max: usize) -> Vec<ToolName> {
         let query = query.to_lowercase();
         let words: Vec<(&str, bool)> =
             query.split_whitespace().map(|word| word.strip_prefix('+').map_or((word, false), |w| (w, true))).collect();
-        let mut scored: Vec<(usize, &String)> =
+        let mut scored: Vec<(usize, &ToolName)> =
             self.tools.iter().map(|tool| (score(tool, &words), &tool.name)).filter(|(score, _)| *score > 0).collect();
         scored.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
         scored.into_iter().take(max).map(|(_, name)| name.clone()).collect()
@@ -229,7 +226,7 @@ impl ToolSearch {
 /// How well a tool matches: a whole part of its name counts most, the description least; 0 if a
 /// required word is missing.
 fn score(tool: &ToolDefinition, words: &[(&str, bool)]) -> usize {
-    let (name, description) = (tool.name.to_lowercase(), tool.description.to_lowercase());
+    let (name, description) = (tool.name.as_str().to_lowercase(), tool.description.to_lowercase());
     let mut total = 0;
     for (word, required) in words.iter().filter(|(word, _)| !word.is_empty()) {
         let part = name.split(['_', '-']).any(|part| part == *word);
@@ -248,7 +245,7 @@ mod tests {
     use super::*;
 
     fn tool(name: &str, description: &str) -> ToolDefinition {
-        ToolDefinition { name: name.to_owned(), description: description.to_owned(), input_schema: json!({}) }
+        ToolDefinition { name: name.into(), description: description.to_owned(), input_schema: json!({}) }
     }
 
     fn check(query: &str, expected: &[&str]) {

@@ -1,7 +1,8 @@
 //! Which tools an agent has.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
+
+use quipu_message::ToolName;
 
 use crate::definitions::AgentDefinition;
 use crate::permission::Behavior;
@@ -16,10 +17,10 @@ use crate::{tool_search, tools, user_tools};
 const MAX_SUBAGENT_DEPTH: u64 = 1;
 
 /// The tools of `--bare`.
-const BARE_TOOLS: [&str; 3] = ["Bash", "Edit", "Read"];
+const BARE_TOOLS: [ToolName; 3] = [ToolName::Bash, ToolName::Edit, ToolName::Read];
 
 /// The tools that `--restricted` leaves out unless `--tools` names them.
-const NOT_RESTRICTED: [&str; 2] = ["Bash", "WebFetch"];
+const NOT_RESTRICTED: [ToolName; 2] = [ToolName::Bash, ToolName::WebFetch];
 
 /// The tools of the main agent.
 pub(crate) fn main_tools(session: &Arc<Session>, structured: Option<&Arc<StructuredOutputTool>>) -> Vec<Arc<dyn Tool>> {
@@ -36,15 +37,15 @@ pub(crate) fn main_tools(session: &Arc<Session>, structured: Option<&Arc<Structu
     if session.options.bare && session.options.tools.is_none() {
         all.retain(|tool| {
             let name = tool.definition().name;
-            BARE_TOOLS.contains(&name.as_str()) || name.starts_with("mcp__")
+            BARE_TOOLS.contains(&name) || name.is_mcp()
         });
     }
     if let Some(chosen) = &session.options.tools {
-        let chosen: BTreeSet<&str> = chosen.iter().map(String::as_str).collect();
-        let has = |name: &str| chosen.contains(name) || chosen.contains("default");
+        let takes_all = chosen.iter().any(|name| name == "default");
+        let chosen: Vec<ToolName> = chosen.iter().map(|name| name.as_str().into()).collect();
         all.retain(|tool| {
             let name = tool.definition().name;
-            has(&name) || name == "Agent" && has("Task") || name.starts_with("mcp__")
+            takes_all || name.is_mcp() || chosen.iter().any(|chosen| chosen.is_same_tool(&name))
         });
     }
     remove_denied_tools(session, &mut all);
@@ -75,10 +76,10 @@ fn common_tools(session: &Arc<Session>, depth: u64) -> Vec<Arc<dyn Tool>> {
     let mut all = tools::builtin_tools();
     all.push(Arc::new(WebSearch::new(session)));
     if session.options.restricted {
-        let named = |name: &str| session.options.tools.iter().flatten().any(|tool| tool == name);
+        let named = |name: &ToolName| session.options.tools.iter().flatten().any(|tool| name == tool.as_str());
         all.retain(|tool| {
             let name = tool.definition().name;
-            !NOT_RESTRICTED.contains(&name.as_str()) || named(&name)
+            !NOT_RESTRICTED.contains(&name) || named(&name)
         });
     }
     if depth < MAX_SUBAGENT_DEPTH {
@@ -93,7 +94,7 @@ fn common_tools(session: &Arc<Session>, depth: u64) -> Vec<Arc<dyn Tool>> {
 
 /// Removes the tools that rules deny for every input.
 fn remove_denied_tools(session: &Session, all: &mut Vec<Arc<dyn Tool>>) {
-    let refused: Vec<String> = session.permissions.read(|_, rules| {
+    let refused: Vec<ToolName> = session.permissions.read(|_, rules| {
         let refusals = rules.with_behavior(Behavior::Deny).filter(|rule| rule.rule.content.is_none());
         refusals.map(|rule| rule.rule.tool.clone()).collect()
     });
@@ -101,7 +102,6 @@ fn remove_denied_tools(session: &Session, all: &mut Vec<Arc<dyn Tool>>) {
 }
 
 /// Whether `word` names a tool, or the MCP server of the tool.
-fn names_tool(word: &str, name: &str) -> bool {
-    let server = || name.strip_prefix(word).is_some_and(|rest| word.starts_with("mcp__") && rest.starts_with("__"));
-    word == name || word == "Task" && name == "Agent" || server()
+fn names_tool(word: &ToolName, name: &ToolName) -> bool {
+    word.is_same_tool(name) || name.may_belong_to(word)
 }

@@ -10,7 +10,7 @@
 
 use quipu_message::hook::{HookEvent, PostToolBatch};
 use quipu_message::values::StopReason;
-use quipu_message::{Block, Entry, Maybe, Message, ToolUseId, Uuid, attachment, factory, synthetic};
+use quipu_message::{Block, Entry, Maybe, Message, ToolName, ToolUseId, Uuid, attachment, factory, synthetic};
 use quipu_transcript::AppendError;
 
 use crate::agent_context::AgentContext;
@@ -262,7 +262,7 @@ async fn record_result(ctx: &AgentContext<'_>, outcome: &ToolOutcome, turn: &mut
     if outcome.non_execution.is_some() {
         turn.denials.push(outcome.denial());
     }
-    if outcome.call.name == crate::structured_output::TOOL_NAME && outcome.is_error() {
+    if outcome.call.name == ToolName::StructuredOutput && outcome.is_error() {
         turn.structured_output_errors += 1;
     }
     ctx.record_tool_result(outcome).await

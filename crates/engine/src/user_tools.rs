@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use quipu_message::Json;
 use quipu_message::tool::ToolInput;
+use quipu_message::{Json, ToolName};
 use serde_json::{Value, json};
 
 use crate::permission::PermissionMode;
@@ -17,7 +17,7 @@ pub(crate) struct AskUserQuestionTool;
 impl Tool for AskUserQuestionTool {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: "AskUserQuestion".to_owned(),
+            name: ToolName::AskUserQuestion,
             description: "Asks the user up to four questions with two to four choices each. Use it when the answer \
                           changes what you do next and cannot be found out otherwise."
                 .to_owned(),
@@ -59,7 +59,7 @@ impl Tool for AskUserQuestionTool {
     }
 
     fn run<'a>(&'a self, input: Value, _place: &'a Workspace, _call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
-        let output = match ToolInput::from_name_and_json("AskUserQuestion", &Json::from(input.clone())) {
+        let output = match ToolInput::from_name_and_json(&ToolName::AskUserQuestion, &Json::from(input.clone())) {
             ToolInput::AskUserQuestion(asked) => {
                 let answers = asked.answers.into_option().unwrap_or_default();
                 let said: Vec<String> = answers
@@ -90,7 +90,7 @@ pub(crate) struct ExitPlanModeTool {
 impl Tool for ExitPlanModeTool {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: "ExitPlanMode".to_owned(),
+            name: ToolName::ExitPlanMode,
             description: "Shows the user your finished plan and asks to begin with it. Use it once, in plan mode, \
                           when the plan is ready."
                 .to_owned(),
@@ -122,7 +122,7 @@ pub(crate) struct SkillTool {
 impl Tool for SkillTool {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: "Skill".to_owned(),
+            name: ToolName::Skill,
             description: "Reads you the instructions of a skill, by its name. Use it before you begin work that a \
                           skill is for, and then follow it."
                 .to_owned(),

@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 use quipu_api::{ApiError, CacheTtl, Request, ToolChoiceMode};
+use quipu_message::tool::WebSearchInput;
 use quipu_message::tool::output::{WebSearchHits, WebSearchLink, WebSearchOutput};
-use quipu_message::tool::{WEB_SEARCH_TOOL, WebSearchInput};
-use quipu_message::{Block, Json, Maybe, Message, Role, api};
+use quipu_message::{Block, Json, Maybe, Message, Role, ToolName, api};
 use serde_json::{Number, Value, json};
 
 use crate::model;
@@ -37,7 +37,7 @@ impl WebSearch {
 impl Tool for WebSearch {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: WEB_SEARCH_TOOL.to_owned(),
+            name: ToolName::WebSearch,
             description: "Searches the public web and returns links with a short report of what the pages say. Give \
                           `allowed_domains` or `blocked_domains`, not both, to search only there or not there. Name \
                           the pages you use in your answer."
@@ -104,7 +104,7 @@ impl WebSearch {
         let (effort, id) = (self.session.effort_for(&model), self.session.identity.id());
         let env = &self.session.request_env;
         let tool = api::Tool {
-            name: "web_search".to_owned(),
+            name: ToolName::ServerWebSearch,
             kind: Maybe::Value("web_search_20250305".to_owned()),
             allowed_domains: input.allowed_domains.clone(),
             blocked_domains: input.blocked_domains.clone(),

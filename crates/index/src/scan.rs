@@ -9,9 +9,8 @@ use memchr::memmem::Finder;
 use quipu_conversation::parse_timestamp;
 use quipu_conversation::usage::{MessageUsage, UsageSample, UsageTally};
 use quipu_message::line::replace_lone_surrogates;
-use quipu_message::tool::{WEB_SEARCH_TOOL, is_web_search_tool};
 use quipu_message::view::{COST_MARKERS, ContentView, ProgressView, TOOL_RESULT_MARKER, UsageLineView};
-use quipu_message::{Head, View};
+use quipu_message::{Head, ToolName, View};
 use quipu_transcript::find::SessionFiles;
 use quipu_transcript::{FileError, LineReader, RawLine};
 
@@ -65,7 +64,7 @@ impl UsageScanner {
             usage: UsageTally::default(),
             started_at: None,
             usage_finders: COST_MARKERS.map(Finder::new),
-            search_finder: Finder::new(WEB_SEARCH_TOOL),
+            search_finder: Finder::new(ToolName::WebSearch.as_str()),
             result_finder: Finder::new(TOOL_RESULT_MARKER),
         }
     }
@@ -123,7 +122,7 @@ impl UsageScanner {
         let content = view.message.as_ref().and_then(|message| message.content.as_ref());
         for block in content.into_iter().flat_map(ContentView::blocks) {
             match (&block.id, &block.name, &block.tool_use_id) {
-                (Some(id), Some(name), _) if is_web_search_tool(name) => {
+                (Some(id), Some(name), _) if ToolName::WebSearch == **name => {
                     if let Some(index) = index {
                         self.usage.record_search_call(id, index);
                     }

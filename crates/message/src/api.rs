@@ -1,8 +1,8 @@
 //! The API itself: what is asked, what is answered, and the stream in between.
 
 use crate::macros::{open_enum, wire};
-use crate::values::{CacheLifetime, Effort, StopReason, ThinkingKind};
-use crate::{Block, Json, Message, RequestId, SessionId, Usage};
+use crate::values::{ApiErrorType, CacheLifetime, Effort, StopReason, ThinkingDisplay, ThinkingKind, ToolChoiceKind};
+use crate::{Block, Json, Message, RequestId, SessionId, ToolName, Usage};
 
 wire! {
     /// Body of a `POST /v1/messages` request.
@@ -57,7 +57,7 @@ wire! {
     /// Definition of a tool in a request.
     pub struct Tool {
         /// Name the model calls the tool by.
-        name: req String,
+        name: req ToolName,
         /// Type and version of a tool that runs on the server; absent for others.
         kind: opt String = "type",
         /// What the tool does, for the model.
@@ -94,8 +94,8 @@ wire! {
         kind: req ThinkingKind = "type",
         /// Limit of thinking tokens for `enabled`.
         budget_tokens: opt u64,
-        /// How thinking is returned: `summarized`, `omitted`, `updates` …
-        display: opt String,
+        /// How thinking is returned.
+        display: opt ThinkingDisplay,
     }
 }
 
@@ -112,10 +112,10 @@ wire! {
 wire! {
     /// Whether the model must call a tool.
     pub struct ToolChoice {
-        /// `auto`, `any`, `tool` or `none`.
-        kind: req String = "type",
+        /// Whether the model must call a tool.
+        kind: req ToolChoiceKind = "type",
         /// Tool to call, for `tool`.
-        name: opt String,
+        name: opt ToolName,
     }
 }
 
@@ -332,8 +332,8 @@ wire! {
 wire! {
     /// Error as the API reports it.
     pub struct ApiErrorBody {
-        /// For example `overloaded_error` or `rate_limit_error`.
-        kind: opt String = "type",
+        /// Type of the error.
+        kind: opt ApiErrorType = "type",
         /// Error message for the user.
         message: opt String,
     }

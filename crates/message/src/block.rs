@@ -8,7 +8,8 @@ use serde::{Serialize, Serializer};
 
 use crate::macros::{open_enum, wire};
 use crate::text::Str;
-use crate::{Extra, Json, Maybe, ToolUseId};
+use crate::values::MediaSourceKind;
+use crate::{Extra, Json, Maybe, ToolName, ToolUseId};
 
 mod server_result;
 #[cfg(test)]
@@ -25,6 +26,17 @@ pub struct ToolCall<'a> {
     pub server: Option<&'a str>,
     /// Arguments; `None` if the block has none.
     pub input: Option<&'a Json>,
+}
+
+impl ToolCall<'_> {
+    /// Name of the tool as agents offer it: a tool of an MCP server is `mcp__server__tool`,
+    /// whoever called the server.
+    pub fn tool_name(&self) -> ToolName {
+        match self.server {
+            Some(server) => ToolName::for_mcp(server, self.name),
+            None => self.name.into(),
+        }
+    }
 }
 
 /// The result of a tool call, executed by the agent or by the API server.
@@ -138,9 +150,11 @@ impl Block {
     /// or by an MCP server (`mcp_tool_use`); `None` for other blocks.
     pub fn tool_call(&self) -> Option<ToolCall<'_>> {
         Some(match self {
-            Self::ToolUse(call) => ToolCall { id: &call.id, name: &call.name, server: None, input: Some(&call.input) },
+            Self::ToolUse(call) => {
+                ToolCall { id: &call.id, name: call.name.as_str(), server: None, input: Some(&call.input) }
+            }
             Self::ServerToolUse(call) => {
-                ToolCall { id: &call.id, name: &call.name, server: None, input: call.input.get() }
+                ToolCall { id: &call.id, name: call.name.as_str(), server: None, input: call.input.get() }
             }
             Self::McpToolUse(call) => {
                 ToolCall { id: &call.id, name: &call.name, server: call.server_name.text(), input: call.input.get() }
@@ -256,7 +270,7 @@ wire! {
         /// Id of the call; its result refers to it.
         id: req ToolUseId,
         /// Name of the tool.
-        name: req String,
+        name: req ToolName,
         /// Input of the tool, usually an object.
         input: req Json,
         /// Origin of the call: the model, or code that the model runs.
@@ -320,8 +334,8 @@ wire! {
 wire! {
     /// Data or location of an image or document.
     pub struct MediaSource {
-        /// Kind of source: `base64`, `url`, `text`, `file` …
-        kind: req String = "type",
+        /// Where the bytes are.
+        kind: req MediaSourceKind = "type",
         /// Media type, such as `image/png`.
         media_type: opt String,
         /// The data in base64, or the text.
@@ -337,7 +351,7 @@ wire! {
         /// Id of the call; its result refers to it.
         id: req ToolUseId,
         /// Name of the tool.
-        name: req String,
+        name: req ToolName,
         /// Input of the tool.
         input: opt Json,
     }
@@ -348,7 +362,7 @@ wire! {
     pub struct McpToolUse ["type" = "mcp_tool_use"] {
         /// Id of the call; its result refers to it.
         id: req ToolUseId,
-        /// Name of the tool.
+        /// Name of the tool on its server.
         name: req String,
         /// Name of the MCP server.
         server_name: opt String,
@@ -395,7 +409,7 @@ wire! {
     /// A tool that a tool search found.
     pub struct ToolReference ["type" = "tool_reference"] {
         /// Name of the tool.
-        tool_name: req String,
+        tool_name: req ToolName,
     }
 }
 

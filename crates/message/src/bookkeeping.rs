@@ -6,8 +6,8 @@ use serde_json::Number;
 
 use crate::macros::wire;
 use crate::usage::ModelUsage;
-use crate::values::{QueueAction, QueueReason};
-use crate::{AgentId, Envelope, Json, Message, SessionId, ToolUseId, Uuid};
+use crate::values::{QueueAction, QueueReason, RequestShape};
+use crate::{AgentId, Envelope, Json, Message, SessionId, ToolName, ToolUseId, Uuid};
 
 wire! {
     /// A title, or the summary of a compacted session. In the old layout it is line 1 of the new
@@ -120,7 +120,7 @@ wire! {
     /// Tools called in the session so far.
     pub struct ToolsUsed ["type" = "tools-used"] {
         /// Names of the tools.
-        tools: req Vec<String>,
+        tools: req Vec<ToolName>,
         /// Session the entry belongs to.
         session_id: opt SessionId = "sessionId",
     }
@@ -216,8 +216,8 @@ wire! {
         is_built_in: opt bool = "isBuiltIn",
         /// Whether the subagent has ended.
         finished: opt bool,
-        /// How the subagent runs: `foreground` or `background`.
-        request_shape: opt String = "requestShape",
+        /// Whether the subagent is waited for.
+        request_shape: opt RequestShape = "requestShape",
         /// Whether the session has no user to ask.
         request_non_interactive: opt bool = "requestNonInteractive",
         /// Model that the effort level was chosen for.

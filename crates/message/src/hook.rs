@@ -40,8 +40,9 @@ pub use specific::{
     WorktreeCreateSpecific,
 };
 pub use values::{
-    ConfigChangeSource, HookDecision, HookOutcome, InstructionsLoadReason, ModelSwitchSource, PromptAuthor,
-    SessionEndReason, SessionStartSource,
+    ConfigChangeSource, DirectorySource, ElicitationMode, ExpansionType, FileEvent, HookDecision, HookRunOutcome,
+    InstructionsLoadReason, MemoryType, ModelSwitchSource, NotificationType, PriceSource, PromptAuthor,
+    SessionEndReason, SessionStartSource, SetupTrigger,
 };
 
 embedded_fields! {

@@ -26,7 +26,7 @@
 //! | a line of a session file or of the stream | [`Entry`], [`Head`], [`View`] |
 //! | a prompt, an answer, the end of a turn | [`User`], [`Assistant`], [`TurnResult`] |
 //! | message content | [`Content`], [`Block`] |
-//! | a tool call or its result | [`tool`], [`Block::tool_call`], [`Block::tool_call_result`] |
+//! | a tool call or its result | [`tool`], [`ToolName`], [`Block::tool_call`], [`Block::tool_call_result`] |
 //! | a `system` entry | [`system::System`] |
 //! | an attachment | [`attachment::Attachment`] |
 //! | another entry of a session file | [`bookkeeping`] |
@@ -95,6 +95,7 @@ pub use line::Line;
 pub use listing_view::ListingView;
 pub use message::{Message, Role};
 pub use stream::{TurnOutcome, TurnResult};
+pub use tool::ToolName;
 pub use unknown::Unknown;
 pub use usage::Usage;
 pub use user_assistant::{Assistant, User};

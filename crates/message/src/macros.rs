@@ -288,7 +288,7 @@ macro_rules! open_str_enum {
         pub enum $name:ident { $( $(#[$vmeta:meta])* $word:literal => $variant:ident ),+ $(,)? }
     ) => {
         $(#[$meta])*
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Debug, Clone)]
         #[non_exhaustive]
         pub enum $name {
             $( $(#[$vmeta])* $variant, )+
@@ -327,6 +327,51 @@ macro_rules! open_str_enum {
         impl From<&str> for $crate::Maybe<$name> {
             fn from(word: &str) -> Self {
                 Self::Value(word.into())
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(word: String) -> Self {
+                Self::from(word.as_str())
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(word: $name) -> Self {
+                word.as_str().to_owned()
+            }
+        }
+
+        // Compared, ordered and hashed as their strings, which lets maps be searched by `&str`.
+        impl PartialEq for $name {
+            fn eq(&self, other: &Self) -> bool {
+                self.as_str() == other.as_str()
+            }
+        }
+
+        impl Eq for $name {}
+
+        impl PartialOrd for $name {
+            fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+                Some(self.cmp(other))
+            }
+        }
+
+        impl Ord for $name {
+            fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+                self.as_str().cmp(other.as_str())
+            }
+        }
+
+        impl std::hash::Hash for $name {
+            fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+                self.as_str().hash(state);
+            }
+        }
+
+        impl std::borrow::Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                self.as_str()
             }
         }
 

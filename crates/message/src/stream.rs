@@ -7,8 +7,8 @@ use serde_json::Number;
 use crate::api::StreamEvent;
 use crate::macros::{open_str_enum, wire};
 use crate::usage::ModelUsage;
-use crate::values::{CommandState, StopReason, TerminalReason};
-use crate::{Envelope, Json, MessageId, SessionId, ToolUseId, Usage, Uuid};
+use crate::values::{ApiErrorType, CommandState, StopReason, TerminalReason};
+use crate::{Envelope, Json, MessageId, SessionId, ToolName, ToolUseId, Usage, Uuid};
 
 open_str_enum! {
     /// How a turn ended.
@@ -60,7 +60,7 @@ wire! {
         /// HTTP status of the failed API call.
         api_error_status: opt Number,
         /// Error type as the API reports it, for example `overloaded_error`.
-        api_error_type: opt String,
+        api_error_type: opt ApiErrorType,
         /// Local command that ran instead of the model.
         local_command: opt String,
         /// Author of the prompt, if not the user; a
@@ -90,7 +90,7 @@ wire! {
     /// A tool call that was denied, as a `result` lists it.
     pub struct DeniedToolCall {
         /// Name of the tool.
-        tool_name: req String,
+        tool_name: req ToolName,
         /// Id of the tool call.
         tool_use_id: req ToolUseId,
         /// Arguments of the tool call.
@@ -178,7 +178,7 @@ wire! {
         /// Id of the tool call.
         tool_use_id: opt ToolUseId,
         /// Name of the tool.
-        tool_name: opt String,
+        tool_name: opt ToolName,
         /// Running time so far in seconds.
         elapsed_time_seconds: opt Number,
     }

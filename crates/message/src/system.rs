@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use serde_json::Number;
 
 use crate::macros::{open_enum, wire};
-use crate::values::{CompactTrigger, MessageLevel, PermissionMode};
-use crate::{Envelope, Extra, Json, RequestId, ToolUseId, Uuid};
+use crate::user_assistant::AssistantErrorKind;
+use crate::values::{CompactTrigger, MessageLevel, PermissionMode, RetrySource};
+use crate::{Envelope, Extra, Json, RequestId, ToolName, ToolUseId, Uuid};
 
 pub mod stream_only;
 use stream_only::*;
@@ -263,7 +264,7 @@ wire! {
         /// Model of the session.
         model: opt String,
         /// Names of the tools; `Task` here is `Agent` in tool calls.
-        tools: opt Vec<String>,
+        tools: opt Vec<ToolName>,
         /// MCP servers with their state.
         mcp_servers: opt Json,
         /// Permission mode of the session.
@@ -370,8 +371,8 @@ wire! {
         retry_attempt: opt u64 = "retryAttempt",
         /// Limit of retries.
         max_retries: opt u64 = "maxRetries",
-        /// Kind of retry: `connection_retry` or `request_retry`.
-        source: opt String,
+        /// What is retried.
+        source: opt RetrySource,
     }
 }
 
@@ -398,7 +399,7 @@ wire! {
         /// HTTP status of the failed call; `null` if there was no response.
         error_status: opt Number,
         /// Kind of failure.
-        error: opt String,
+        error: opt AssistantErrorKind,
     }
 }
 

@@ -6,7 +6,12 @@ use crate::macros::wire;
 use crate::values::{TaskState, TaskType};
 use crate::{AgentId, Json, ToolUse};
 
+mod name;
 pub mod output;
+mod values;
+
+pub use name::ToolName;
+pub use values::{CellEditMode, CellType, GrepMode, ReadKind, RetrievalStatus, TodoStatus, WriteKind};
 
 /// Arguments of a tool call, typed for well-known tools.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,64 +43,47 @@ impl ToolInput {
         Self::from_name_and_json(&call.name, &call.input)
     }
 
-    /// Reads an input by the tool's name, in upper or lower case.
-    pub fn from_name_and_json(name: &str, input: &Json) -> Self {
-        let read = match &*name.to_ascii_lowercase() {
-            "read" => input.read().map(Self::Read),
-            "write" => input.read().map(Self::Write),
-            "edit" => input.read().map(Self::Edit),
-            "multiedit" => input.read().map(Self::MultiEdit),
-            "notebookedit" => input.read().map(Self::NotebookEdit),
-            "bash" => input.read().map(Self::Bash),
-            "glob" => input.read().map(Self::Glob),
-            "grep" => input.read().map(Self::Grep),
-            "todowrite" => input.read().map(Self::TodoWrite),
-            "webfetch" => input.read().map(Self::WebFetch),
-            "websearch" => input.read().map(Self::WebSearch),
-            "task" | "agent" => input.read().map(Self::Agent),
-            "skill" => input.read().map(Self::Skill),
-            "exitplanmode" => input.read().map(Self::ExitPlanMode),
-            "askuserquestion" => input.read().map(Self::AskUserQuestion),
+    /// Reads an input by the tool's name, in any case.
+    pub fn from_name_and_json(name: &ToolName, input: &Json) -> Self {
+        let read = match ToolName::from_any_case(name.as_str()) {
+            ToolName::Read => input.read().map(Self::Read),
+            ToolName::Write => input.read().map(Self::Write),
+            ToolName::Edit => input.read().map(Self::Edit),
+            ToolName::MultiEdit => input.read().map(Self::MultiEdit),
+            ToolName::NotebookEdit => input.read().map(Self::NotebookEdit),
+            ToolName::Bash => input.read().map(Self::Bash),
+            ToolName::Glob => input.read().map(Self::Glob),
+            ToolName::Grep => input.read().map(Self::Grep),
+            ToolName::TodoWrite => input.read().map(Self::TodoWrite),
+            ToolName::WebFetch => input.read().map(Self::WebFetch),
+            ToolName::WebSearch => input.read().map(Self::WebSearch),
+            ToolName::Task | ToolName::Agent => input.read().map(Self::Agent),
+            ToolName::Skill => input.read().map(Self::Skill),
+            ToolName::ExitPlanMode => input.read().map(Self::ExitPlanMode),
+            ToolName::AskUserQuestion => input.read().map(Self::AskUserQuestion),
             _ => return Self::Other(input.clone()),
         };
         read.unwrap_or_else(|_| Self::Other(input.clone()))
     }
 }
 
-/// Whether a tool starts a subagent.
-pub fn is_agent_tool(name: &str) -> bool {
-    name.eq_ignore_ascii_case("Task") || name.eq_ignore_ascii_case("Agent")
-}
-
-/// Whether a tool searches the web, which has a price of its own.
-pub fn is_web_search_tool(name: &str) -> bool {
-    name == WEB_SEARCH_TOOL
-}
-
-/// Name of the tool that searches the web.
-pub const WEB_SEARCH_TOOL: &str = "WebSearch";
-
-/// Tools without a type here, with the one argument that describes a call.
-const KEY_ARGUMENTS: [(&str, &str); 14] = [
-    ("BashOutput", "bash_id"),
-    ("KillShell", "shell_id"),
-    ("TaskOutput", "task_id"),
-    ("TaskStop", "task_id"),
-    ("TaskCreate", "subject"),
-    ("TaskGet", "taskId"),
-    ("LS", "path"),
-    ("NotebookRead", "notebook_path"),
-    ("ToolSearch", "query"),
-    ("SlashCommand", "command"),
-    ("Monitor", "command"),
-    ("SendMessage", "to"),
-    ("web_search", "query"),
-    ("web_fetch", "url"),
-];
-
-/// The argument that describes a call, for tools without a type.
-pub fn key_argument(name: &str, input: &Json) -> Option<String> {
-    let (_, key) = KEY_ARGUMENTS.iter().find(|(tool, _)| tool.eq_ignore_ascii_case(name))?;
+/// The one argument that describes a call of a tool without a model here; `None` if no argument
+/// is known to, or the call does not have it.
+pub fn key_argument(name: &ToolName, input: &Json) -> Option<String> {
+    let key = match ToolName::from_any_case(name.as_str()) {
+        ToolName::BashOutput => "bash_id",
+        ToolName::KillShell => "shell_id",
+        ToolName::TaskOutput | ToolName::TaskStop => "task_id",
+        ToolName::TaskCreate => "subject",
+        ToolName::TaskGet => "taskId",
+        ToolName::Ls => "path",
+        ToolName::NotebookRead => "notebook_path",
+        ToolName::ToolSearch | ToolName::ServerWebSearch => "query",
+        ToolName::SlashCommand | ToolName::Monitor => "command",
+        ToolName::SendMessage => "to",
+        ToolName::ServerWebFetch => "url",
+        _ => return None,
+    };
     Some(crate::text::find_string_field(input.text(), key).ok()??.to_string())
 }
 
@@ -166,10 +154,10 @@ wire! {
         cell_id: opt String,
         /// New source of the cell.
         new_source: req String,
-        /// `code` or `markdown`.
-        cell_type: opt String,
-        /// `replace`, `insert` or `delete`.
-        edit_mode: opt String,
+        /// Kind of the cell.
+        cell_type: opt CellType,
+        /// What to do with the cell; replace it if absent.
+        edit_mode: opt CellEditMode,
     }
 }
 
@@ -206,8 +194,8 @@ wire! {
         path: opt String,
         /// Pattern that file names must match.
         glob: opt String,
-        /// `content`, `files_with_matches` or `count`.
-        output_mode: opt String,
+        /// What to return; the names of files if absent.
+        output_mode: opt GrepMode,
         /// File type, for example `rust`.
         file_type: opt String = "type",
         /// Number of lines to show after each match.
@@ -246,8 +234,8 @@ wire! {
     pub struct Todo {
         /// Task as an instruction.
         content: req String,
-        /// `pending`, `in_progress` or `completed`.
-        status: opt String,
+        /// State of the task.
+        status: opt TodoStatus,
         /// Task in the present continuous, shown while it is in progress.
         active_form: opt String = "activeForm",
     }

@@ -4,6 +4,7 @@ use serde_json::Number;
 
 use crate::Json;
 use crate::macros::wire;
+use crate::values::{ServiceTier, Speed};
 
 wire! {
     /// Tokens and requests of one API message, or their sum over a turn.
@@ -20,12 +21,12 @@ wire! {
         cache_creation: opt CacheCreation,
         /// Requests of tools that ran on the server.
         server_tool_use: opt ServerToolUsage,
-        /// Service tier that served the call, for example `standard`.
-        service_tier: opt String,
+        /// Service tier that served the call.
+        service_tier: opt ServiceTier,
         /// Region that the model ran in.
         inference_geo: opt String,
-        /// `standard` or `fast`.
-        speed: opt String,
+        /// Speed at which the model wrote.
+        speed: opt Speed,
         /// Usage of each step, if the server ran several for one response.
         iterations: opt Json,
         /// Output tokens by kind.

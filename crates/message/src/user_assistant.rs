@@ -6,8 +6,8 @@ use serde_json::Number;
 use crate::context_ref::{self, ContextRef};
 use crate::macros::{open_str_enum, wire};
 use crate::values::{
-    DecisionOutcome, DecisionReasonType, DecisionSource, Effort, NonExecutionKind, OriginKind, PermissionMode,
-    PromptSource, SettingsLocation,
+    ApiErrorType, DecisionOutcome, DecisionReasonType, DecisionSource, Effort, NonExecutionKind, OriginKind,
+    PermissionMode, PromptSource, SettingsLocation,
 };
 use crate::{Envelope, Json, Maybe, Message, RequestId, ToolUseId, Usage, Uuid};
 
@@ -114,7 +114,7 @@ wire! {
         /// HTTP status of the failed call.
         api_error_status: opt Number = "apiErrorStatus" | "api_error_status",
         /// Error type as the API reports it, for example `overloaded_error`.
-        api_error_type: opt String = "apiErrorType" | "api_error_type",
+        api_error_type: opt ApiErrorType = "apiErrorType" | "api_error_type",
         /// Whether the text is for the user only, never sent to the model.
         is_virtual: opt bool = "isVirtual",
         /// Whether the text is for the model only, hidden from the user.
@@ -250,6 +250,8 @@ open_str_enum! {
         "billing_error" => Billing,
         /// Too many requests.
         "rate_limit" => RateLimit,
+        /// The server has too much to do; only retries report it.
+        "overloaded" => Overloaded,
         /// The API rejected the request.
         "invalid_request" => InvalidRequest,
         /// The model does not exist or is not available to the account.

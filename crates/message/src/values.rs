@@ -395,3 +395,147 @@ open_str_enum! {
         "1h" => OneHour,
     }
 }
+
+open_str_enum! {
+    /// How the API returns thinking.
+    pub enum ThinkingDisplay {
+        /// As a summary.
+        "summarized" => Summarized,
+        /// Not at all; only its signature.
+        "omitted" => Omitted,
+        /// As short reports while the model thinks.
+        "updates" => Updates,
+        /// As its most important parts.
+        "highlights" => Highlights,
+    }
+}
+
+open_str_enum! {
+    /// Whether the model must call a tool.
+    pub enum ToolChoiceKind {
+        /// The model decides.
+        "auto" => Auto,
+        /// It must call a tool, whichever.
+        "any" => Any,
+        /// It must call the named tool.
+        "tool" => Tool,
+        /// It must not call a tool.
+        "none" => NoTool,
+    }
+}
+
+open_str_enum! {
+    /// Type of an error of the API.
+    pub enum ApiErrorType {
+        /// Invalid request (400).
+        "invalid_request_error" => InvalidRequest,
+        /// The key was rejected (401).
+        "authentication_error" => Authentication,
+        /// The account has no credit or a payment failed (402).
+        "billing_error" => Billing,
+        /// The key may not use the resource (403).
+        "permission_error" => Permission,
+        /// The resource does not exist, for example the model (404).
+        "not_found_error" => NotFound,
+        /// The request has too many bytes (413).
+        "request_too_large" => RequestTooLarge,
+        /// Too many requests (429).
+        "rate_limit_error" => RateLimit,
+        /// The server failed (500).
+        "api_error" => Api,
+        /// The server did not finish in time (504).
+        "timeout_error" => Timeout,
+        /// The server has too much to do (529).
+        "overloaded_error" => Overloaded,
+    }
+}
+
+open_str_enum! {
+    /// Service tier that served an API call.
+    pub enum ServiceTier {
+        /// Shared capacity.
+        "standard" => Standard,
+        /// Reserved capacity.
+        "priority" => Priority,
+        /// The Batch API.
+        "batch" => Batch,
+    }
+}
+
+open_str_enum! {
+    /// Speed at which the model wrote.
+    pub enum Speed {
+        /// The usual speed.
+        "standard" => Standard,
+        /// Faster, at a higher price.
+        "fast" => Fast,
+    }
+}
+
+open_str_enum! {
+    /// Where the bytes of an image or document are.
+    pub enum MediaSourceKind {
+        /// In the message, in base64.
+        "base64" => Base64,
+        /// At an address.
+        "url" => Url,
+        /// In the message, as text.
+        "text" => Text,
+        /// In a file that was uploaded to the API.
+        "file" => File,
+    }
+}
+
+open_str_enum! {
+    /// What fills a part of the context window.
+    pub enum ContextCategoryKind {
+        /// Text that is sent.
+        "used" => Used,
+        /// Nothing.
+        "free" => Free,
+        /// Space that is kept for compaction.
+        "buffer" => Buffer,
+    }
+}
+
+open_str_enum! {
+    /// What the agent does if a hook fails.
+    pub enum HookFailurePolicy {
+        /// Blocks, as if the hook had refused.
+        "block" => Block,
+        /// Continues, the default.
+        "continue" => Continue,
+    }
+}
+
+open_str_enum! {
+    /// Where a subagent stores its memory.
+    pub enum MemoryScope {
+        /// With the user's settings, for all projects.
+        "user" => User,
+        /// In the project, committed.
+        "project" => Project,
+        /// In the project, not committed.
+        "local" => Local,
+    }
+}
+
+open_str_enum! {
+    /// Whether a subagent's turn is waited for.
+    pub enum RequestShape {
+        /// Its tool call waits for it.
+        "foreground" => Foreground,
+        /// The turn that started it continues.
+        "background" => Background,
+    }
+}
+
+open_str_enum! {
+    /// What is retried after an API error.
+    pub enum RetrySource {
+        /// The connection.
+        "connection_retry" => Connection,
+        /// The request.
+        "request_retry" => Request,
+    }
+}

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use quipu_conversation::{ScreenItem, ToolCard, ToolStatus};
 use quipu_message::tool::output::{EditOutput, Hunk, MultiEditOutput, NotebookEditOutput, ReadOutput, WriteOutput};
-use quipu_message::tool::{BashInput, ReadInput, ToolInput};
+use quipu_message::tool::{BashInput, ReadInput, ReadKind, ToolInput, WriteKind};
 use serde::Serialize;
 use similar::TextDiff;
 
@@ -232,7 +232,7 @@ fn edit_from_card(card: &ToolCard, input: ToolInput) -> Option<FileEdit> {
             let before = match &output {
                 Some(output) => match output.original_file.text() {
                     Some(text) => Some(Some(text.to_owned())),
-                    None => (output.kind == "create").then_some(None),
+                    None => (output.kind == WriteKind::Create).then_some(None),
                 },
                 None => is_reported_created().then_some(None),
             };
@@ -276,7 +276,7 @@ fn read_whole_file(card: &ToolCard, input: &ReadInput) -> Option<String> {
     if card.output.is_none() {
         return whole_file_from_result(card, input);
     }
-    let file = parse_output::<ReadOutput>(card).filter(|output| output.kind == "text")?.file;
+    let file = parse_output::<ReadOutput>(card).filter(|output| output.kind == ReadKind::Text)?.file;
     let is_whole = file.start_line.get() == Some(&1) && file.num_lines.get()? >= file.total_lines.get()?;
     file.content.into_option().filter(|_| is_whole)
 }

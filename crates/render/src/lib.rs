@@ -55,7 +55,7 @@ pub use secret::{FoundSecret, find_secrets, find_secrets_in_line};
 pub use session_details::SessionDetails;
 pub use terminal::{Terminal, TerminalRenderer};
 pub use thinking::ThinkingDisplay;
-pub use tool_call::{TodoStatus, ToolCallPart, ToolCallView};
+pub use tool_call::{ToolCallPart, ToolCallView};
 
 pub use speaker::context_label;
 

@@ -1,12 +1,13 @@
 //! Renders a conversation as a Markdown document.
 
 use quipu_conversation::{ItemKind, ScreenItem, ToolCard, ToolStatus};
+use quipu_message::tool::TodoStatus;
 
 use crate::sanitize::{sanitize, sanitize_line};
 use crate::session_details::SessionDetails;
 use crate::speaker::{Speaker, context_label, image_item_label, image_source_label};
 use crate::thinking::ThinkingDisplay;
-use crate::tool_call::{TodoStatus, ToolCallPart, ToolCallView, pluralize};
+use crate::tool_call::{ToolCallPart, ToolCallView, pluralize};
 
 mod escape;
 
@@ -206,7 +207,7 @@ impl Markdown {
                 let task = |(progress, text): &(TodoStatus, String)| match progress {
                     TodoStatus::Completed => format!("- [x] {}", escape_markdown(text)),
                     TodoStatus::InProgress => format!("- [ ] **{}**", escape_markdown(text)),
-                    TodoStatus::Pending => format!("- [ ] {}", escape_markdown(text)),
+                    _ => format!("- [ ] {}", escape_markdown(text)),
                 };
                 tasks.iter().map(task).collect::<Vec<_>>().join("\n")
             }

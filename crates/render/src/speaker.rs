@@ -85,7 +85,7 @@ pub(crate) fn image_item_label(text: &str) -> String {
 
 /// Label of an image source: `image png, 3 KB`.
 pub(crate) fn image_source_label(source: &MediaSource) -> String {
-    let kind = sanitize_line(source.media_type.text().unwrap_or(&source.kind));
+    let kind = sanitize_line(source.media_type.text().unwrap_or(source.kind.as_str()));
     let kind = kind.strip_prefix("image/").unwrap_or(&kind);
     let size = source.data.text().map(|data| data.len() / 4 * 3);
     match (size, source.url.text()) {

@@ -3,8 +3,8 @@
 //! Terminal, Markdown and HTML output all render the same [`ToolCallView`].
 
 use quipu_conversation::{ToolCard, ToolStatus};
-use quipu_message::tool::{EditInput, MultiEditInput, ReadInput, ToolInput, key_argument};
-use quipu_message::{Image, Maybe};
+use quipu_message::tool::{CellType, EditInput, MultiEditInput, ReadInput, TodoStatus, ToolInput, key_argument};
+use quipu_message::{Image, Maybe, ToolName};
 
 use crate::diff::{self, DiffLine, DiffLineKind};
 use crate::sanitize::{sanitize, sanitize_line};
@@ -69,15 +69,6 @@ pub enum ToolCallPart<'a> {
     },
 }
 
-/// Status of a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names say it")]
-pub enum TodoStatus {
-    Pending,
-    InProgress,
-    Completed,
-}
-
 impl<'a> ToolCallView<'a> {
     /// Describes a tool card; paths under `base` become relative to it.
     pub fn from_card(card: &'a ToolCard, base: &str) -> Self {
@@ -132,7 +123,7 @@ impl<'a> ToolCallView<'a> {
                 let cell = input.cell_id.text().map(|id| format!(" cell {}", sanitize_line(id))).unwrap_or_default();
                 view.subject = format!("{}{cell}", short(&input.notebook_path));
                 view.note = input.edit_mode.text().map(sanitize_line).unwrap_or_default();
-                let is_prose = input.cell_type.text() == Some("markdown");
+                let is_prose = input.cell_type.get() == Some(&CellType::Markdown);
                 let path = if is_prose { "cell.md" } else { "cell.py" }.to_owned();
                 view.parts.push(ToolCallPart::Code { text: sanitize(&input.new_source).into_owned(), path });
                 view.add_failure(card);
@@ -151,7 +142,9 @@ impl<'a> ToolCallView<'a> {
                 let tasks: Vec<_> = input
                     .todos
                     .iter()
-                    .map(|todo| (todo_status(todo.status.text()), sanitize_line(&todo.content)))
+                    .map(|todo| {
+                        (todo.status.get().cloned().unwrap_or(TodoStatus::Pending), sanitize_line(&todo.content))
+                    })
                     .collect();
                 let done = tasks.iter().filter(|(progress, _)| *progress == TodoStatus::Completed).count();
                 view.note = format!("{done} of {} done", tasks.len());
@@ -225,12 +218,12 @@ impl<'a> ToolCallView<'a> {
     }
 }
 
-fn display_tool_name(name: &str) -> String {
-    let name = sanitize_line(name);
-    match name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")) {
+fn display_tool_name(name: &ToolName) -> String {
+    let name = ToolName::from(sanitize_line(name.as_str()));
+    match name.mcp() {
         Some((server, tool)) => format!("{server}:{tool}"),
-        None if name.is_empty() => "result without a call".to_owned(),
-        None => name,
+        None if name == "" => "result without a call".to_owned(),
+        None => name.to_string(),
     }
 }
 
@@ -254,14 +247,6 @@ fn format_line_range(input: &ReadInput) -> String {
             let first = first.copied().unwrap_or(1);
             format!(":{first}-{}", first.saturating_add(*limit).saturating_sub(1))
         }
-    }
-}
-
-fn todo_status(status: Option<&str>) -> TodoStatus {
-    match status {
-        Some("completed") => TodoStatus::Completed,
-        Some("in_progress") => TodoStatus::InProgress,
-        _ => TodoStatus::Pending,
     }
 }
 

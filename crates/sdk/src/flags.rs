@@ -6,8 +6,8 @@ use std::path::Path;
 
 use quipu_message::control::request::Initialize;
 use quipu_message::control::setup::{HookMatcher, McpConfig, McpSdk, McpServerConfig};
-use quipu_message::values::SettingSource;
-use quipu_message::{Json, Maybe};
+use quipu_message::values::{HookFailurePolicy, SettingSource, ThinkingDisplay};
+use quipu_message::{Json, Maybe, ToolName};
 use serde_json::Number;
 
 use crate::callbacks::Callbacks;
@@ -92,7 +92,7 @@ impl Options {
             Some(ThinkingMode::Budget(tokens)) => flags.push_value("max-thinking-tokens", tokens.to_string()),
             None => &mut flags,
         };
-        flags.push_optional("thinking-display", self.thinking_display.as_ref());
+        flags.push_optional("thinking-display", self.thinking_display.as_ref().map(ThinkingDisplay::as_str));
         flags.push_optional("effort", self.effort.as_ref().map(|effort| effort.as_str()));
         flags.push_optional("max-turns", self.max_turns.map(|n| n.to_string()));
         flags.push_optional("max-budget-usd", self.max_budget_usd.map(|n| n.to_string()));
@@ -133,8 +133,10 @@ impl Options {
     fn allowed_rules(&self) -> Vec<String> {
         let mut allowed = self.allowed_tools.clone();
         match &self.skills {
-            Some(Skills::All) => allowed.push("Skill".to_owned()),
-            Some(Skills::Named(names)) => allowed.extend(names.iter().map(|name| format!("Skill({name})"))),
+            Some(Skills::All) => allowed.push(ToolName::Skill.to_string()),
+            Some(Skills::Named(names)) => {
+                allowed.extend(names.iter().map(|name| format!("{}({name})", ToolName::Skill)))
+            }
             None => {}
         }
         allowed
@@ -207,7 +209,7 @@ impl Options {
                 matcher: hook.matcher.clone().map_or(Maybe::Null, Maybe::Value),
                 hook_callback_ids: vec![id.clone()],
                 timeout: hook.timeout.and_then(|time| Number::from_f64(time.as_secs_f64())).into(),
-                on_failure: hook.blocks_on_failure.then(|| "block".to_owned()).into(),
+                on_failure: hook.blocks_on_failure.then_some(HookFailurePolicy::Block).into(),
                 ..HookMatcher::default()
             });
             hooks.insert(id, (hook.callback.clone(), hook.timeout));

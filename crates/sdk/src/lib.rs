@@ -79,8 +79,8 @@ pub use schemars;
 
 pub use quipu_message::context_ref::{ContextKind, ContextRef};
 pub use quipu_message::control::setup::{AgentDefinition, McpHttp, McpServerConfig, McpSse, McpStdio};
-pub use quipu_message::values::{Effort, PermissionMode, SettingSource};
-pub use quipu_message::{self as message, Block, Content, Entry, Json, control, hook};
+pub use quipu_message::values::{Effort, PermissionMode, SettingSource, ThinkingDisplay};
+pub use quipu_message::{self as message, Block, Content, Entry, Json, ToolName, control, hook};
 
 /// `Debug` of types that hold closures or tasks shows only their name.
 macro_rules! opaque {

@@ -10,7 +10,7 @@ use quipu_message::Json;
 use quipu_message::control::RequestBody;
 use quipu_message::control::request::CanUseTool;
 use quipu_message::control::setup::{AgentDefinition, McpServerConfig};
-use quipu_message::values::{Effort, PermissionMode, SettingSource};
+use quipu_message::values::{Effort, PermissionMode, SettingSource, ThinkingDisplay};
 use serde::Serialize;
 
 use crate::callbacks::{CallbackContext, PermissionFn, RequestFn};
@@ -45,7 +45,7 @@ pub struct Options {
     pub(crate) fallback_model: Option<String>,
     pub(crate) betas: Vec<String>,
     pub(crate) thinking: Option<ThinkingMode>,
-    pub(crate) thinking_display: Option<String>,
+    pub(crate) thinking_display: Option<ThinkingDisplay>,
     pub(crate) effort: Option<Effort>,
     pub(crate) output_schema: Option<Json>,
     pub(crate) max_turns: Option<u32>,
@@ -230,7 +230,7 @@ impl Options {
         /// Whether the model thinks before it responds, and how much.
         some thinking(thinking: ThinkingMode) => thinking;
         /// How thinking is returned: `summarized` or `omitted`.
-        some thinking_display(display: impl Into<String>) => thinking_display;
+        some thinking_display(display: impl Into<ThinkingDisplay>) => thinking_display;
         /// Effort level of the model.
         some effort(effort: impl Into<Effort>) => effort;
         /// Ends the run after this many API calls of one prompt.
@@ -340,10 +340,10 @@ impl Options {
     /// if the agent withdraws one, its future is dropped.
     ///
     /// ```
-    /// use quipu_sdk::{Decision, Options};
+    /// use quipu_sdk::{Decision, Options, ToolName};
     /// let options = Options::new().can_use_tool(|call, _| async move {
-    ///     match call.tool_name.as_str() {
-    ///         "Write" => Decision::deny("This folder is only read."),
+    ///     match call.tool_name {
+    ///         ToolName::Write => Decision::deny("This folder is only read."),
     ///         _ => Decision::allow(),
     ///     }
     /// });

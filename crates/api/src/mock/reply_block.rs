@@ -29,7 +29,7 @@ impl ReplyBlock {
 
 fn tool_use_block(id: String, name: &str, input: &Value) -> Block {
     let (id, input) = (id.as_str().into(), Json::from_serialize(input));
-    Block::ToolUse(Box::new(ToolUse { id, name: name.to_owned(), input, ..ToolUse::default() }))
+    Block::ToolUse(Box::new(ToolUse { id, name: name.into(), input, ..ToolUse::default() }))
 }
 
 /// A block as written in a script.

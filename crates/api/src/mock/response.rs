@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use quipu_message::api::{ApiErrorBody, StreamError, StreamEvent, TokenCount};
+use quipu_message::values::ApiErrorType;
 use quipu_message::{Block, Content, Maybe, Message, RequestId, Role, Usage, sse};
 use serde::Serialize;
 
@@ -74,7 +75,7 @@ impl MockResponse {
     }
 
     /// Makes a response with the API's error object.
-    pub(crate) fn from_error(status: u16, kind: &str, message: &str, request_id: &str) -> Self {
+    pub(crate) fn from_error(status: u16, kind: &ApiErrorType, message: &str, request_id: &str) -> Self {
         let error = error_body(kind, message);
         let body =
             StreamError { error, request_id: Maybe::Value(RequestId::from(request_id)), ..StreamError::default() };
@@ -195,14 +196,14 @@ impl ErrorReply {
             return MockResponse::from_body(self.status, kind, body.clone());
         }
         let (kind, words) = default_error(self.status);
-        let kind = self.kind.as_deref().unwrap_or(kind);
+        let kind = self.kind.as_ref().unwrap_or(&kind);
         MockResponse::from_error(self.status, kind, self.message.as_deref().unwrap_or(words), request_id)
     }
 }
 
-fn error_body(kind: &str, message: &str) -> ApiErrorBody {
+fn error_body(kind: &ApiErrorType, message: &str) -> ApiErrorBody {
     ApiErrorBody {
-        kind: Maybe::Value(kind.to_owned()),
+        kind: Maybe::Value(kind.clone()),
         message: Maybe::Value(message.to_owned()),
         ..ApiErrorBody::default()
     }
@@ -215,24 +216,24 @@ fn fill_missing(slot: &mut Maybe<u64>, count: Maybe<u64>) {
 }
 
 /// The API's error type and message for a status.
-fn default_error(status: u16) -> (&'static str, &'static str) {
+fn default_error(status: u16) -> (ApiErrorType, &'static str) {
     match status {
-        401 => ("authentication_error", "invalid x-api-key"),
-        403 => ("permission_error", "not allowed"),
-        404 => ("not_found_error", "not found"),
-        413 => ("request_too_large", "the request is too large"),
-        429 => ("rate_limit_error", "too many requests"),
-        529 => ("overloaded_error", "Overloaded"),
-        500.. => ("api_error", "Internal server error"),
-        _ => ("invalid_request_error", "the request is wrong"),
+        401 => (ApiErrorType::Authentication, "invalid x-api-key"),
+        403 => (ApiErrorType::Permission, "not allowed"),
+        404 => (ApiErrorType::NotFound, "not found"),
+        413 => (ApiErrorType::RequestTooLarge, "the request is too large"),
+        429 => (ApiErrorType::RateLimit, "too many requests"),
+        529 => (ApiErrorType::Overloaded, "Overloaded"),
+        500.. => (ApiErrorType::Api, "Internal server error"),
+        _ => (ApiErrorType::InvalidRequest, "the request is wrong"),
     }
 }
 
-fn error_status(kind: &str) -> u16 {
+fn error_status(kind: &ApiErrorType) -> u16 {
     match kind {
-        "invalid_request_error" => 400,
-        "rate_limit_error" => 429,
-        "overloaded_error" => 529,
+        ApiErrorType::InvalidRequest => 400,
+        ApiErrorType::RateLimit => 429,
+        ApiErrorType::Overloaded => 529,
         _ => 500,
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use quipu_message::Json;
+use quipu_message::values::ApiErrorType;
 use regex::Regex;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -67,7 +68,7 @@ pub(crate) struct StreamFailure {
     #[serde(default)]
     pub(crate) after: usize,
     #[serde(rename = "type", default = "overloaded")]
-    pub(crate) kind: String,
+    pub(crate) kind: ApiErrorType,
     #[serde(default = "overloaded_words")]
     pub(crate) message: String,
 }
@@ -76,7 +77,7 @@ pub(crate) struct StreamFailure {
 #[derive(Debug, Clone)]
 pub(crate) struct ErrorReply {
     pub(crate) status: u16,
-    pub(crate) kind: Option<String>,
+    pub(crate) kind: Option<ApiErrorType>,
     pub(crate) message: Option<String>,
     /// Body that is sent instead of the API's error object.
     pub(crate) body: Option<String>,
@@ -121,7 +122,8 @@ impl Condition {
         let is_so = |wanted: &Option<bool>, found: bool| wanted.is_none_or(|wanted| wanted == found);
         let result = |name: &String| results.iter().any(|(tool, _, _)| tool == name || name == "*");
         let words = |part: &String| results.iter().any(|(_, _, text)| text.contains(part));
-        let offered = |name: &String| request.tools.get().is_some_and(|tools| tools.iter().any(|t| &t.name == name));
+        let offered =
+            |name: &String| request.tools.get().is_some_and(|tools| tools.iter().any(|t| t.name == name.as_str()));
         contains(&self.model, &request.model)
             && contains(&self.says, &incoming.user_text)
             && self.matches.as_ref().is_none_or(|regex| regex.is_match(&incoming.user_text))
@@ -169,7 +171,7 @@ impl<'de> Deserialize<'de> for ErrorReply {
         struct Written {
             status: u16,
             #[serde(rename = "type")]
-            kind: Option<String>,
+            kind: Option<ApiErrorType>,
             message: Option<String>,
             body: Option<String>,
         }
@@ -280,8 +282,8 @@ fn regex<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Regex>, D::Error> {
     text.map(|text| Regex::new(&text).map_err(|e| D::Error::custom(wrong(e)))).transpose()
 }
 
-fn overloaded() -> String {
-    "overloaded_error".to_owned()
+fn overloaded() -> ApiErrorType {
+    ApiErrorType::Overloaded
 }
 
 fn overloaded_words() -> String {

@@ -14,6 +14,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::serve::ListenerExt;
 use parking_lot::Mutex;
+use quipu_message::values::ApiErrorType;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::time::{Sleep, sleep};
@@ -132,14 +133,14 @@ impl ServerState {
     fn choose_response(&self, script: &mut Script, received: &mut ReceivedRequest, request_id: &str) -> MockResponse {
         let Some(kind) = RequestKind::from_path(&received.method, &received.path) else {
             let message = format!("the mock server has no {} {}", received.method, received.path);
-            return MockResponse::from_error(404, "not_found_error", &message, request_id);
+            return MockResponse::from_error(404, &ApiErrorType::NotFound, &message, request_id);
         };
         let subagent = received.header(SUBAGENT_HEADER).is_some();
         let incoming = match IncomingRequest::parse(kind, &received.body, subagent) {
             Ok(incoming) => incoming,
             Err(error) => {
                 let message = format!("request {} is invalid: {error}", received.number);
-                return MockResponse::from_error(400, "invalid_request_error", &message, request_id);
+                return MockResponse::from_error(400, &ApiErrorType::InvalidRequest, &message, request_id);
             }
         };
         received.summary = incoming.summary();
@@ -156,7 +157,7 @@ impl ServerState {
             None => {
                 let message =
                     format!("no rule of the script matches request {} ({})", received.number, received.summary);
-                MockResponse::from_error(400, "invalid_request_error", &message, request_id)
+                MockResponse::from_error(400, &ApiErrorType::InvalidRequest, &message, request_id)
             }
         }
     }

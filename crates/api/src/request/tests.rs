@@ -31,7 +31,7 @@ fn a_small_request_has_no_more_in_it_than_needed() {
 #[test]
 fn four_breakpoints_mark_tools_system_and_the_last_two_of_ours() {
     let tool = |name: &str, deferred: bool| Tool {
-        name: name.to_owned(),
+        name: name.into(),
         defer_loading: if deferred { Maybe::Value(true) } else { Maybe::Absent },
         ..Tool::default()
     };
@@ -93,7 +93,7 @@ fn thinking_choice_effort_and_stops_take_the_apis_form() {
         max_tokens: 5000,
         thinking: Some(ThinkingMode::Budget(8000)),
         effort: Some("high".to_owned()),
-        tool_choice: Some(ToolChoiceMode::Tool("Read".to_owned())),
+        tool_choice: Some(ToolChoiceMode::Tool(ToolName::Read)),
         stop_sequences: vec!["END".to_owned()],
         ..Request::default()
     };
@@ -117,7 +117,7 @@ fn a_task_budget_is_sent_beside_the_effort() {
 
 #[test]
 fn thinking_that_is_off_is_not_shown_in_any_way() {
-    let display = Some("omitted".to_owned());
+    let display = Some(ThinkingDisplay::Omitted);
     let mut request = Request { thinking: Some(ThinkingMode::Adaptive), thinking_display: display, ..says() };
     assert_eq!(wire(&request)["thinking"], json!({"type": "adaptive", "display": "omitted"}));
     request.thinking = Some(ThinkingMode::Off);
@@ -129,7 +129,7 @@ fn fields_that_need_a_beta_bring_it() {
     assert!(says().required_betas().is_empty());
     let request = Request {
         thinking: Some(ThinkingMode::Adaptive),
-        thinking_display: Some("updates".to_owned()),
+        thinking_display: Some(ThinkingDisplay::Updates),
         effort: Some("low".to_owned()),
         task_budget: Some(9000),
         context_management: Some(Json::from_serialize(&json!({"edits": []}))),
@@ -142,7 +142,7 @@ fn fields_that_need_a_beta_bring_it() {
         "task-budgets-2026-03-13",
     ];
     assert_eq!(request.required_betas(), betas);
-    let off = Request { thinking: Some(ThinkingMode::Off), thinking_display: Some("updates".to_owned()), ..says() };
+    let off = Request { thinking: Some(ThinkingMode::Off), thinking_display: Some(ThinkingDisplay::Updates), ..says() };
     assert!(off.required_betas().is_empty());
 }
 

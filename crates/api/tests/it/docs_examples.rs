@@ -26,7 +26,7 @@ fn example(words: &str) -> String {
 }
 
 fn with_tool(said: &str) -> Request {
-    Request { tools: vec![Tool { name: "Read".to_owned(), ..Tool::default() }], ..user_request(said) }
+    Request { tools: vec![Tool { name: "Read".into(), ..Tool::default() }], ..user_request(said) }
 }
 
 #[test]
@@ -47,12 +47,8 @@ async fn a_tool_is_called_and_its_result_answered() {
     let lines = event_lines(&setup.client, &request).await;
     let blocks: Vec<&str> = lines.iter().map(String::as_str).filter(|line| line.starts_with("block")).collect();
     assert_eq!(blocks, ["block 0 thinking", "block 1 text", "block 2 tool_use"]);
-    let call = ToolUse {
-        id: "toolu_1".into(),
-        name: "Read".to_owned(),
-        input: Json::parse("{}").unwrap(),
-        ..ToolUse::default()
-    };
+    let call =
+        ToolUse { id: "toolu_1".into(), name: "Read".into(), input: Json::parse("{}").unwrap(), ..ToolUse::default() };
     let result = Block::new_tool_result("toolu_1".into(), "words".into(), false);
     request.messages.push(Message::new(Role::Assistant, Content::Blocks(vec![Block::ToolUse(Box::new(call))])));
     request.messages.push(Message::new(Role::User, Content::Blocks(vec![result])));

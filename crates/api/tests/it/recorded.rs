@@ -103,7 +103,7 @@ async fn recorded_failures_give_the_errors_of_the_real_program() {
         let text = fs::read_to_string(shared.join("recordings").join(folder).join("api.jsonl")).unwrap();
         let setup = start_server_with(&text, |endpoint| endpoint.retry_policy.max_retries = retries).await;
         let mut request = user_request("hi");
-        request.tools = vec![quipu_message::api::Tool { name: "Read".to_owned(), ..Default::default() }];
+        request.tools = vec![quipu_message::api::Tool { name: "Read".into(), ..Default::default() }];
         assert_eq!(event_outline(&setup.client, &request).await, expected, "{folder}");
     }
 }
@@ -119,7 +119,7 @@ async fn calls_with_tools_and_side_calls_are_kept_apart() {
     let text = [call(tools, "one", "main 1"), call("", "title?", "side"), call(tools, "two", "main 2")].join("\n");
     let setup = start_server(&text).await;
     let with_tools = |said: &str| {
-        let tool = quipu_message::api::Tool { name: "Read".to_owned(), ..Default::default() };
+        let tool = quipu_message::api::Tool { name: "Read".into(), ..Default::default() };
         quipu_api::Request { tools: vec![tool], ..user_request(said) }
     };
     // The same words find their call whatever the order; other words get the next of their kind.

@@ -2,6 +2,7 @@
 
 use quipu_api::{ApiError, FallbackModel};
 use quipu_message::user_assistant::AssistantErrorKind;
+use quipu_message::values::ApiErrorType;
 
 use crate::{error_of, event_outline, start_server, start_server_with, user_request};
 
@@ -28,7 +29,7 @@ async fn an_overload_that_stays_ends_in_an_error_after_the_allowed_retries() {
     );
     let error = error_of(&setup.client, &user_request("hi")).await;
     assert_eq!(error.error_kind(), AssistantErrorKind::Server);
-    assert_eq!(error.api_type(), Some("overloaded_error"));
+    assert_eq!(error.api_type(), Some(&ApiErrorType::Overloaded));
     assert!(error.request_id().unwrap().as_str().starts_with("req_"), "{error:?}");
 }
 

@@ -11,12 +11,8 @@ async fn answer(setup: &crate::TestSetup, request: &quipu_api::Request) -> Strin
 }
 
 fn after_tool(name: &str, result: &str) -> quipu_api::Request {
-    let call = ToolUse {
-        id: "toolu_1".into(),
-        name: name.to_owned(),
-        input: Json::parse("{}").unwrap(),
-        ..ToolUse::default()
-    };
+    let call =
+        ToolUse { id: "toolu_1".into(), name: name.into(), input: Json::parse("{}").unwrap(), ..ToolUse::default() };
     let result = Block::new_tool_result("toolu_1".into(), result.into(), false);
     let mut request = user_request("begin");
     request.messages.push(Message::new(Role::Assistant, Content::Blocks(vec![Block::ToolUse(Box::new(call))])));
@@ -49,7 +45,7 @@ async fn the_first_rule_that_fits_answers() {
     };
     change(&|request| request.model = "other-1".to_owned());
     change(&|request| request.system = vec!["be a pirate".to_owned()]);
-    let tool = |name: &str| Tool { name: name.to_owned(), ..Tool::default() };
+    let tool = |name: &str| Tool { name: name.into(), ..Tool::default() };
     change(&|request| request.tools = vec![tool("Write"), tool("Read")]);
     change(&|request| request.tools = vec![tool("Write")]);
     change(&|request| request.agent_id = Some("a1".into()));

@@ -4,7 +4,7 @@ use quipu_message::synthetic::{INTERRUPT, INTERRUPT_FOR_TOOL_USE};
 use quipu_message::system::System;
 use quipu_message::tool::ToolInput;
 use quipu_message::user_assistant::{Assistant, User};
-use quipu_message::{Block, Content, Entry, ToolUse};
+use quipu_message::{Block, Content, Entry, ToolName, ToolUse};
 use serde::Serialize;
 
 use crate::node::Node;
@@ -97,15 +97,16 @@ fn activity_from_call(call: &ToolUse) -> Activity {
             let heading = input.plan.text().and_then(|plan| plan.lines().find(|line| !line.trim().is_empty()));
             (ActivityState::Plan, heading.map(|line| line.trim_start_matches('#').trim().to_owned()))
         }
-        _ => (ActivityState::Tool, Some(call.name.clone())),
+        _ => (ActivityState::Tool, Some(call.name.to_string())),
     };
     let is_certain = state != ActivityState::Tool || !is_instant_tool(&call.name);
     Activity { state, detail, is_certain, last_timestamp: None }
 }
 
 /// Whether a tool returns at once unless it waits for a permission.
-fn is_instant_tool(tool: &str) -> bool {
-    matches!(tool, "Read" | "Write" | "Edit" | "MultiEdit" | "NotebookEdit" | "Glob" | "LS" | "TodoWrite")
+fn is_instant_tool(tool: &ToolName) -> bool {
+    use ToolName::{Edit, Glob, Ls, MultiEdit, NotebookEdit, Read, TodoWrite, Write};
+    matches!(tool, Read | Write | Edit | MultiEdit | NotebookEdit | Glob | Ls | TodoWrite)
 }
 
 /// The activity after an entry; `None` if the entry does not change it.

@@ -22,14 +22,9 @@ pub(super) fn request_block_item(block: &Block, results: &ToolResults<'_>, item:
 /// The card of a tool call with its result, without its subagent.
 pub(super) fn tool_card(call: ToolCall<'_>, paired: Option<&PairedResult<'_>>) -> ToolCard {
     let PairedOutcome { status, is_missing, result, output } = PairedOutcome::from_paired(paired);
-    // Named like the MCP tools of the agent.
-    let name = match call.server {
-        Some(server) => format!("mcp__{server}__{}", call.name),
-        None => call.name.to_owned(),
-    };
     ToolCard {
         id: call.id.clone(),
-        name,
+        name: call.tool_name(),
         input: call.input.cloned().unwrap_or_default(),
         status,
         result,
@@ -75,7 +70,7 @@ pub(super) fn other_block_item(block: &Block, item: ScreenItem) -> Option<Screen
 }
 
 fn describe_source(source: &MediaSource) -> String {
-    let kind = source.media_type.text().unwrap_or(&source.kind);
+    let kind = source.media_type.text().unwrap_or(source.kind.as_str());
     match source.data.get() {
         Some(data) => format!("{kind}, {} bytes of {}", data.len(), source.kind),
         None => source.url.text().unwrap_or(kind).to_owned(),

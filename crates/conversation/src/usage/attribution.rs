@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use quipu_message::View;
-use quipu_message::tool::is_agent_tool;
 use quipu_message::view::{AgentInputView, AgentResultView, BlockView, ContentView};
+use quipu_message::{ToolName, View};
 use serde::{Deserialize, Serialize};
 
 use crate::hash::stable_hash;
@@ -205,7 +204,7 @@ impl Attribution {
     /// Records a tool call if it starts a subagent.
     pub(crate) fn record_tool_call(&mut self, block: &BlockView<'_>, caller: Option<&str>) {
         let (Some(id), Some(name)) = (block.id.as_deref(), block.name.as_deref()) else { return };
-        if !is_agent_tool(name) {
+        if !ToolName::from(name).is_agent() {
             return;
         }
         let turn = match caller {

@@ -64,7 +64,7 @@ fn a_time_that_is_a_number_is_shown_as_a_time() {
 fn tools(conversation: &Conversation) -> Vec<(String, ToolStatus, String)> {
     let tool = |item: quipu_conversation::ScreenItem| {
         let tool = item.tool?;
-        Some((tool.name, tool.status, tool.result.map(|result| result.to_text()).unwrap_or_default()))
+        Some((tool.name.into(), tool.status, tool.result.map(|result| result.to_text()).unwrap_or_default()))
     };
     conversation.for_ui().into_iter().filter_map(tool).collect()
 }

@@ -84,7 +84,7 @@ fn a_left_branch_is_announced_where_it_was_left_and_can_be_shown() {
     assert_eq!((marker.kind, marker.branch, marker.items, marker.line), (ItemKind::Branch, Some(1), Some(2), 3));
     let texts = |number| -> Option<Vec<_>> {
         let items = conversation.branch_for_ui(number, UiOptions::default())?;
-        Some(items.into_iter().map(|i| i.text.or(i.tool.map(|t| t.name)).unwrap_or_default()).collect())
+        Some(items.into_iter().map(|i| i.text.or(i.tool.map(|t| t.name.into())).unwrap_or_default()).collect())
     };
     assert_eq!(texts(1).unwrap(), ["wrong way", "Bash"]);
     assert_eq!(texts(2).unwrap(), ["no answer yet"]);

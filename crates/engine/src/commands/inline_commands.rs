@@ -1,6 +1,6 @@
 //! Shell commands inside a saved prompt: `` !`command` `` is replaced by its output.
 
-use quipu_message::{Json, ToolUse};
+use quipu_message::{Json, ToolName, ToolUse};
 use serde_json::json;
 
 use crate::agent_context::AgentContext;
@@ -29,7 +29,7 @@ async fn run_command(ctx: &AgentContext<'_>, command: &str) -> String {
     let input = json!({ "command": command });
     let call = ToolUse {
         id: format!("toolu_{}", new_id().as_str().replace('-', "")).into(),
-        name: Bash.definition().name,
+        name: ToolName::Bash,
         input: Json::from(input),
         ..ToolUse::default()
     };

@@ -351,8 +351,8 @@ async fn reconnect_mcp_server(session: &Arc<Session>, name: &str, enabled: bool)
 }
 
 async fn call_mcp_tool(session: &Arc<Session>, body: &request::McpCall) -> ControlResult {
-    let name = body.tool.text().unwrap_or_default();
-    let server = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")).map_or(name, |(server, _)| server);
+    let name = body.tool.get().cloned().unwrap_or_default();
+    let server = name.mcp().map_or(name.as_str(), |(server, _)| server);
     if !session.mcp.is_connected(server) {
         return Err(format!("MCP server not connected: {server}").into());
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use quipu_message::control::request;
-use quipu_message::hook::DirectoryAdded;
+use quipu_message::hook::{DirectoryAdded, DirectorySource};
 use quipu_message::{Json, Maybe};
 use tokio_util::sync::CancellationToken;
 
@@ -115,7 +115,7 @@ pub(super) async fn register_root(session: &Arc<Session>, body: &request::Regist
     }
     let input = DirectoryAdded {
         directory: folder.display().to_string(),
-        source: Maybe::Value("register_repo_root".to_owned()),
+        source: Maybe::Value(DirectorySource::RegisterRepoRoot),
         base: session.hook_base(),
         ..DirectoryAdded::default()
     };

@@ -19,7 +19,7 @@ fn a_files_first_bytes_give_its_type() {
 fn a_host_may_add_subagents() {
     let mut definitions = Definitions::default();
     definitions.add_agents_json(r#"{"rev":{"description":"Reviews","prompt":"You review","tools":["Read"]}}"#).unwrap();
-    assert_eq!(definitions.agents["rev"].tools.as_deref(), Some(&["Read".to_owned()][..]));
+    assert_eq!(definitions.agents["rev"].tools.as_deref(), Some(&[ToolName::Read][..]));
 }
 
 #[test]

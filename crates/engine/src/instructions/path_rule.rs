@@ -85,11 +85,13 @@ fn split_globs(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use quipu_message::hook::MemoryType;
+
     use super::*;
 
     fn check(head: &str, matching: &[&str], others: &[&str]) {
         let content = format!("---\n{head}\n---\nBody.");
-        let file = InstructionFile { path: PathBuf::from("/p/.claude/rules/a.md"), kind: "Project", content };
+        let file = InstructionFile { path: PathBuf::from("/p/.claude/rules/a.md"), kind: MemoryType::Project, content };
         let rule = PathRule::from_files(vec![file], Path::new("/p")).unwrap();
         assert_eq!(rule.files[0].content, "Body.");
         matching.iter().for_each(|path| assert!(rule.applies_to(&Path::new("/p").join(path)), "{path}"));
@@ -109,7 +111,11 @@ mod tests {
     #[test]
     fn a_rule_without_paths_is_for_all() {
         for content in ["Plain.", "---\ndescription: x\n---\nBody.", "---\npaths: []\n---\nBody."] {
-            let file = InstructionFile { path: PathBuf::from("/a.md"), kind: "Project", content: content.to_owned() };
+            let file = InstructionFile {
+                path: PathBuf::from("/a.md"),
+                kind: MemoryType::Project,
+                content: content.to_owned(),
+            };
             assert!(PathRule::from_files(vec![file], Path::new("/")).is_err(), "{content}");
         }
     }

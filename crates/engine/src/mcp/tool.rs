@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use quipu_message::control::response::McpTool as Listed;
-use quipu_message::{Block, Content, Image, Json, Maybe, MediaSource};
+use quipu_message::values::MediaSourceKind;
+use quipu_message::{Block, Content, Image, Json, Maybe, MediaSource, ToolName};
 use rmcp::RoleClient;
 use rmcp::model::{CallToolRequestParams, ContentBlock, Tool as Offered};
 use rmcp::service::{Peer, ServiceError};
@@ -17,14 +18,14 @@ use crate::tools::read::MAX_IMAGE_BASE64;
 
 /// A tool of an MCP server.
 pub(crate) struct McpTool {
-    name: String,
+    name: ToolName,
     tool: Offered,
     peer: Peer<RoleClient>,
 }
 
 impl McpTool {
     pub(crate) fn new_shared(server: &str, tool: Offered, peer: Peer<RoleClient>) -> Arc<dyn Tool> {
-        Arc::new(Self { name: format!("mcp__{}__{}", sanitise_name(server), sanitise_name(&tool.name)), tool, peer })
+        Arc::new(Self { name: ToolName::for_mcp(&sanitise_name(server), &sanitise_name(&tool.name)), tool, peer })
     }
 }
 
@@ -145,7 +146,7 @@ fn to_block(content: &ContentBlock, remaining: &mut usize) -> Block {
         }
         ContentBlock::Image(image) => Block::Image(Box::new(Image {
             source: MediaSource {
-                kind: "base64".to_owned(),
+                kind: MediaSourceKind::Base64,
                 media_type: Maybe::Value(image.mime_type.to_string()),
                 data: Maybe::Value(image.data.to_string()),
                 ..MediaSource::default()

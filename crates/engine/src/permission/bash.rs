@@ -8,6 +8,9 @@
 
 use std::path::{Path, PathBuf};
 
+use quipu_message::ToolName;
+use serde_json::Value;
+
 use super::decision::{
     ApprovalRequest, Decision, DecisionReason, PermissionContext, ask_decision, deny_by_rule, suggest_rules,
 };
@@ -23,7 +26,6 @@ use known_commands::CommandEffect;
 use pattern::CommandPattern;
 pub(super) use pattern::matches_wildcards;
 use possible_commands::PossibleCommands;
-use serde_json::Value;
 
 mod known_commands;
 mod pattern;
@@ -109,7 +111,8 @@ fn evaluate_command(ctx: &PermissionContext<'_>, command: &str) -> Decision {
     // A rule that contains the whole command literally needs no parsing.
     let whole = |rule: &SourcedRule| {
         let content = rule.rule.content.as_deref();
-        rule.rule.applies_to("Bash") && content.is_none_or(|text| !text.contains('*') && text == command.trim())
+        rule.rule.applies_to(&ToolName::Bash)
+            && content.is_none_or(|text| !text.contains('*') && text == command.trim())
     };
     if let Some(rule) = ctx.find_rule(Behavior::Allow, whole).filter(|_| ctx.mode != PermissionMode::Plan) {
         let unclear = unclear.or_else(|| ask_if_files_unclear(ctx, possible, &folders));
@@ -138,7 +141,7 @@ fn ask_if_deny_rules_unclear(ctx: &PermissionContext<'_>, possible: Option<&Poss
             possible.runs_unknown || possible.known_prefixes.iter().any(|known| pattern.could_match(known))
         })
     };
-    let about = |rule: &SourcedRule| rule.rule.tool == "Bash" && rule.rule.content.as_ref().is_some_and(may_be);
+    let about = |rule: &SourcedRule| rule.rule.tool == ToolName::Bash && rule.rule.content.as_ref().is_some_and(may_be);
     let rule = ctx.find_rule(Behavior::Deny, about)?;
     let message = format!("It cannot be told whether the rule {} refuses this command.", rule.rule);
     Some(ask_decision(message, DecisionReason::NotParsed("the command hides what it runs".into())))
@@ -179,7 +182,7 @@ fn decide_unparsed(ctx: &PermissionContext<'_>, error: &ShellParseError) -> Deci
 
 /// Whether a deny or ask rule matches the command or something it may run.
 fn rule_names_command(rule: &SourcedRule, command: &str, possible: Option<&PossibleCommands>) -> bool {
-    if !rule.rule.applies_to("Bash") {
+    if !rule.rule.applies_to(&ToolName::Bash) {
         return false;
     }
     let Some(content) = rule.rule.content.as_deref() else { return true };
@@ -201,9 +204,9 @@ fn rule_names_file(
     ctx: &PermissionContext<'_>,
     folders: &PossibleCwds,
 ) -> bool {
-    let tool = match (rule.rule.tool.as_str(), &rule.rule.content) {
-        ("Read", Some(_)) => "Read",
-        (name, Some(_)) if file_tools::is_edit_tool(name) => "Edit",
+    let forbids_reading = match (&rule.rule.tool, &rule.rule.content) {
+        (ToolName::Read, Some(_)) => true,
+        (name, Some(_)) if file_tools::is_edit_tool(name) => false,
         _ => return false,
     };
     let Some(pattern) = PathPattern::from_rule(rule, ctx.workspace) else { return false };
@@ -221,9 +224,9 @@ fn rule_names_file(
     let command = |words: &Vec<Word>| {
         // A command that only reads cannot violate a rule about changes.
         let reads = known_commands::command_effect(words) == Some(CommandEffect::ReadOnly);
-        (tool == "Read" || !reads) && words.iter().skip(1).any(named)
+        (forbids_reading || !reads) && words.iter().skip(1).any(named)
     };
-    let written = |word: &Word| tool == "Read" || possible.written_files.contains(word);
+    let written = |word: &Word| forbids_reading || possible.written_files.contains(word);
     // In code for interpreters names are enclosed in quotes or brackets.
     let in_code =
         |code: &String| code.split(|c: char| c.is_whitespace() || "'\"`()[]{},;=<>|&".contains(c)).any(is_file);
@@ -383,7 +386,7 @@ fn suggest_rule(part: &SimpleCommand) -> Option<Rule> {
         }
         _ => format!("{} *", shell::format_words(std::slice::from_ref(first))),
     };
-    (!text.contains('\n') && text.matches('*').count() <= 1).then(|| Rule::new("Bash", Some(&text)))
+    (!text.contains('\n') && text.matches('*').count() <= 1).then(|| Rule::new(ToolName::Bash, Some(&text)))
 }
 
 /// Inspects one simple command.
@@ -413,7 +416,8 @@ fn inspect_words<'a>(ctx: &PermissionContext<'a>, words: &[Word], folders: &Poss
     let inner = strip_wrappers(words);
     let texts = [shell::format_words(words), shell::format_words(inner)];
     let allows = |rule: &SourcedRule| {
-        let pattern = rule.rule.content.as_deref().filter(|_| rule.rule.applies_to("Bash")).map(CommandPattern::parse);
+        let pattern =
+            rule.rule.content.as_deref().filter(|_| rule.rule.applies_to(&ToolName::Bash)).map(CommandPattern::parse);
         pattern.is_some_and(|pattern| texts.iter().any(|text| pattern.matches(text)))
     };
     if let Some(rule) = ctx.find_rule(Behavior::Allow, allows) {
@@ -467,7 +471,7 @@ fn is_git(words: &[Word]) -> bool {
 
 /// Whether rules protect some files from reading, so that searching whole folders is not harmless.
 fn has_read_restrictions(ctx: &PermissionContext<'_>) -> bool {
-    has_path_rule(ctx, |tool| tool == "Read")
+    has_path_rule(ctx, |tool| *tool == ToolName::Read)
 }
 
 /// Whether rules protect some files from changes.
@@ -477,10 +481,10 @@ fn keeps_files(ctx: &PermissionContext<'_>) -> bool {
 
 /// Whether rules protect some files from reading or changes.
 fn has_file_restrictions(ctx: &PermissionContext<'_>) -> bool {
-    has_path_rule(ctx, |tool| tool == "Read" || file_tools::is_edit_tool(tool))
+    has_path_rule(ctx, |tool| *tool == ToolName::Read || file_tools::is_edit_tool(tool))
 }
 
-fn has_path_rule(ctx: &PermissionContext<'_>, about: impl Fn(&str) -> bool) -> bool {
+fn has_path_rule(ctx: &PermissionContext<'_>, about: impl Fn(&ToolName) -> bool) -> bool {
     let speaks = |rule: &SourcedRule| about(&rule.rule.tool) && rule.rule.content.is_some();
     [Behavior::Deny, Behavior::Ask].into_iter().any(|behavior| ctx.find_rule(behavior, speaks).is_some())
 }
@@ -496,10 +500,10 @@ fn inspect_redirect<'a>(ctx: &PermissionContext<'a>, file: &Redirect, folders: &
     }
     let target = TargetPath::new(ctx.workspace.cwd().join(name));
     let path = target.given.clone();
-    let tool = if file.is_write { "Edit" } else { "Read" };
+    let tool = if file.is_write { ToolName::Edit } else { ToolName::Read };
     let covers = |rule: &SourcedRule| !file.is_write || is_covered_by_rule(rule, &path, ctx.workspace);
     let allows = |rule: &SourcedRule| {
-        folders.is_single() && file_tools::rule_matches(rule, tool, &target, ctx.workspace) && covers(rule)
+        folders.is_single() && file_tools::rule_matches(rule, &tool, &target, ctx.workspace) && covers(rule)
     };
     if let Some(rule) = ctx.find_rule(Behavior::Allow, allows) {
         return CommandFinding::AllowedByRule(rule);

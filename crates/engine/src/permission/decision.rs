@@ -4,9 +4,8 @@ use std::path::PathBuf;
 
 use quipu_message::control::PermissionUpdate;
 use quipu_message::control::permission::{AddRules, PermissionRuleValue};
-use quipu_message::synthetic;
-use quipu_message::tool::WEB_SEARCH_TOOL;
-use quipu_message::values::DecisionReasonType;
+use quipu_message::values::{DecisionReasonType, RuleBehavior};
+use quipu_message::{ToolName, synthetic};
 use serde_json::Value;
 
 use super::rules::SourcedRule;
@@ -96,17 +95,23 @@ impl DecisionReason {
     }
 }
 
-/// Tools that change nothing outside the conversation, or whose own tool calls are evaluated.
-const ALWAYS_ALLOWED_TOOLS: [&str; 7] =
-    ["TodoWrite", "TaskOutput", "TaskStop", "Task", "Agent", "StructuredOutput", "ToolSearch"];
+/// Whether a tool changes nothing outside the conversation, or its own tool calls are evaluated.
+fn is_always_allowed(tool: &ToolName) -> bool {
+    use ToolName::{Agent, StructuredOutput, Task, TaskOutput, TaskStop, TodoWrite, ToolSearch};
+    matches!(tool, TodoWrite | TaskOutput | TaskStop | Task | Agent | StructuredOutput | ToolSearch)
+}
 
-/// Tools that always need the user, whatever the mode.
-const USER_INTERACTION_TOOLS: [&str; 2] = ["AskUserQuestion", "ExitPlanMode"];
+/// Whether a tool always needs the user, whatever the mode: the permission response completes
+/// its input.
+pub(crate) fn needs_user_interaction(tool: &ToolName) -> bool {
+    matches!(tool, ToolName::AskUserQuestion | ToolName::ExitPlanMode)
+}
 
 /// Evaluates a tool call. Deny rules come first, then ask rules, the mode and allow rules;
 /// without a match the user is asked.
 pub fn evaluate(mode: PermissionMode, rules: &RuleSet, tool: &str, input: &Value, workspace: &Workspace) -> Decision {
-    evaluate_target(mode, rules, tool, input, workspace, file_tools::file_target(tool, input, workspace).as_ref())
+    let tool = ToolName::from(tool);
+    evaluate_target(mode, rules, &tool, input, workspace, file_tools::file_target(&tool, input, workspace).as_ref())
 }
 
 /// As [`evaluate`], for a file that was resolved before ([`file_target`](super::file_target)).
@@ -115,15 +120,15 @@ pub fn evaluate(mode: PermissionMode, rules: &RuleSet, tool: &str, input: &Value
 pub fn evaluate_target(
     mode: PermissionMode,
     rules: &RuleSet,
-    tool: &str,
+    tool: &ToolName,
     input: &Value,
     workspace: &Workspace,
     target: Option<&TargetPath>,
 ) -> Decision {
     let ctx = PermissionContext { mode, rules, tool, workspace };
     let decision = match (tool, target) {
-        ("Bash", _) => bash::evaluate(&ctx, input),
-        ("WebFetch", _) => web::evaluate(&ctx, input["url"].as_str().unwrap_or_default()),
+        (ToolName::Bash, _) => bash::evaluate(&ctx, input),
+        (ToolName::WebFetch, _) => web::evaluate(&ctx, input["url"].as_str().unwrap_or_default()),
         (_, Some(target)) => file_tools::evaluate(&ctx, input, target),
         _ => ctx.evaluate_other_tool(input),
     };
@@ -140,7 +145,7 @@ pub fn evaluate_target(
 pub(super) struct PermissionContext<'a> {
     pub(super) mode: PermissionMode,
     pub(super) rules: &'a RuleSet,
-    pub(super) tool: &'a str,
+    pub(super) tool: &'a ToolName,
     pub(super) workspace: &'a Workspace,
 }
 
@@ -176,7 +181,7 @@ impl<'a> PermissionContext<'a> {
             };
             named && content_matches(rule, input)
         };
-        if USER_INTERACTION_TOOLS.contains(&self.tool) {
+        if needs_user_interaction(self.tool) {
             let denied = self.find_rule(Behavior::Deny, about).map(deny_by_rule);
             return denied.unwrap_or_else(|| {
                 ask_decision(format!("{} is for a person to answer.", self.tool), DecisionReason::NoRule)
@@ -186,17 +191,17 @@ impl<'a> PermissionContext<'a> {
             return decision;
         }
         // A search changes nothing, also while a plan is made.
-        let may_run = self.mode != PermissionMode::Plan || self.tool == WEB_SEARCH_TOOL;
+        let may_run = self.mode != PermissionMode::Plan || *self.tool == ToolName::WebSearch;
         if let Some(rule) = self.find_rule(Behavior::Allow, about).filter(|_| may_run) {
             return Decision::allow_unsandboxed(DecisionReason::from_rule(rule));
         }
-        if ALWAYS_ALLOWED_TOOLS.contains(&self.tool) {
+        if is_always_allowed(self.tool) {
             return Decision::allow_unsandboxed(DecisionReason::NoRule);
         }
         let mut decision = ask_decision(format!("{} needs approval.", self.tool), DecisionReason::NoRule);
-        let has_rule = self.tool.starts_with("mcp__") || self.tool == WEB_SEARCH_TOOL;
+        let has_rule = self.tool.is_mcp() || *self.tool == ToolName::WebSearch;
         if let (Decision::Ask(approval), true) = (&mut decision, has_rule) {
-            approval.suggestions.push(suggest_rules([Rule::new(self.tool, None)], RuleSource::Local));
+            approval.suggestions.push(suggest_rules([Rule::new(self.tool.clone(), None)], RuleSource::Local));
         }
         decision
     }
@@ -230,7 +235,7 @@ pub(super) fn ask_decision(message: String, reason: DecisionReason) -> Decision 
 pub(super) fn suggest_rules(rules: impl IntoIterator<Item = Rule>, destination: RuleSource) -> PermissionUpdate {
     PermissionUpdate::AddRules(Box::new(AddRules {
         rules: rules.into_iter().map(|rule| PermissionRuleValue::from(&rule)).collect(),
-        behavior: "allow".into(),
+        behavior: RuleBehavior::Allow,
         destination: destination.as_str().into(),
         ..AddRules::default()
     }))

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use quipu_message::ToolName;
 use quipu_message::control::PermissionUpdate;
 use quipu_message::control::permission::{AddDirectories, SetMode};
 use quipu_message::values::SettingsLocation;
@@ -17,13 +18,13 @@ use crate::path::{TargetPath, resolve};
 use crate::tool::{HiddenFileFilter, Workspace};
 
 /// Whether a tool reads files.
-pub(super) fn is_read_tool(tool: &str) -> bool {
-    ["Read", "Glob", "Grep", "LS", "NotebookRead"].contains(&tool)
+pub(super) fn is_read_tool(tool: &ToolName) -> bool {
+    matches!(tool, ToolName::Read | ToolName::Glob | ToolName::Grep | ToolName::Ls | ToolName::NotebookRead)
 }
 
 /// Whether a tool changes files.
-pub(super) fn is_edit_tool(tool: &str) -> bool {
-    ["Edit", "Write", "MultiEdit", "NotebookEdit"].contains(&tool)
+pub(super) fn is_edit_tool(tool: &ToolName) -> bool {
+    matches!(tool, ToolName::Edit | ToolName::Write | ToolName::MultiEdit | ToolName::NotebookEdit)
 }
 
 /// Evaluates a call of a file tool.
@@ -31,17 +32,18 @@ pub(super) fn evaluate(ctx: &PermissionContext<'_>, input: &Value, target: &Targ
     let workspace = ctx.workspace;
     let path = target.given.clone();
     // A Glob pattern may lead out of the folder it is relative to.
-    let pattern_leaves_folder = ctx.tool == "Glob" && input["pattern"].as_str().is_some_and(leaves_folder);
+    let pattern_leaves_folder = *ctx.tool == ToolName::Glob && input["pattern"].as_str().is_some_and(leaves_folder);
     if let Some(decision) = ctx.decide_before_allow_rules(|rule| rule_matches(rule, ctx.tool, target, workspace)) {
         return decision;
     }
     let within = |folder: &PathBuf| target.real.as_ref().is_some_and(|real| real.starts_with(folder));
     let inside = workspace.folders().iter().any(within) && !pattern_leaves_folder;
-    let is_own_output = resolve(workspace.output_folder()).is_some_and(|folder| within(&folder)) && ctx.tool == "Read";
+    let is_own_output =
+        resolve(workspace.output_folder()).is_some_and(|folder| within(&folder)) && *ctx.tool == ToolName::Read;
     if workspace.is_confined() && !inside && !is_own_output {
         let message = format!(
             "{} Rules cannot allow it: the session is restricted.",
-            outside_message(ctx.tool, &path, workspace)
+            outside_message(ctx.tool.as_str(), &path, workspace)
         );
         return Decision::Deny { message, reason: DecisionReason::Mode(ctx.mode) };
     }
@@ -74,11 +76,11 @@ fn ask_to_read(ctx: &PermissionContext<'_>, path: PathBuf) -> Decision {
     let folder = if path.is_dir() { path.as_path() } else { path.parent().unwrap_or(&path) };
     let suggestions = match folder.to_str().filter(|text| *text != "/" && !text.contains(['*', '?', '['])) {
         Some(text) => {
-            vec![suggest_rules([Rule::new("Read", Some(&format!("/{text}/**")))], RuleSource::Session)]
+            vec![suggest_rules([Rule::new(ToolName::Read, Some(&format!("/{text}/**")))], RuleSource::Session)]
         }
         None => Vec::new(),
     };
-    let message = outside_message(ctx.tool, &path, ctx.workspace);
+    let message = outside_message(ctx.tool.as_str(), &path, ctx.workspace);
     Decision::Ask(Box::new(ApprovalRequest {
         message,
         reason: DecisionReason::NoRule,
@@ -91,7 +93,7 @@ fn ask_to_change(ctx: &PermissionContext<'_>, path: PathBuf, inside: bool) -> De
     let (message, blocked_path) = if inside {
         (format!("{} to {} needs approval.", ctx.tool, path.display()), None)
     } else {
-        (outside_message(ctx.tool, &path, ctx.workspace), Some(path.clone()))
+        (outside_message(ctx.tool.as_str(), &path, ctx.workspace), Some(path.clone()))
     };
     let suggestions = if ctx.workspace.is_guarded(&path) { Vec::new() } else { suggest_accept_edits(&path, inside) };
     Decision::Ask(Box::new(ApprovalRequest { message, reason: DecisionReason::NoRule, blocked_path, suggestions }))
@@ -137,13 +139,13 @@ fn leaves_folder(pattern: &str) -> bool {
 ///
 /// `Read(path)` applies to all tools that read files, `Edit(path)` to all that change them.
 /// In deny and ask rules the name of any tool that changes files applies to all of them.
-pub(super) fn rule_matches(rule: &SourcedRule, tool: &str, target: &TargetPath, workspace: &Workspace) -> bool {
+pub(super) fn rule_matches(rule: &SourcedRule, tool: &ToolName, target: &TargetPath, workspace: &Workspace) -> bool {
     if rule.rule.content.is_none() {
         return rule.rule.applies_to(tool);
     }
-    let family = match rule.rule.tool.as_str() {
-        "Read" => is_read_tool(tool),
-        "Edit" => is_edit_tool(tool),
+    let family = match &rule.rule.tool {
+        ToolName::Read => is_read_tool(tool),
+        ToolName::Edit => is_edit_tool(tool),
         name if rule.behavior != Behavior::Allow && is_edit_tool(name) => is_edit_tool(tool),
         name => name == tool,
     };
@@ -153,13 +155,13 @@ pub(super) fn rule_matches(rule: &SourcedRule, tool: &str, target: &TargetPath, 
 /// Returns a test for files that searches and mentions leave out because a deny or ask rule
 /// matches them. Must be built again when the rules change.
 pub fn hidden_file_filter(rules: &RuleSet, workspace: &Workspace) -> HiddenFileFilter {
-    let kept = rules.iter().filter(|rule| rule.behavior != Behavior::Allow && rule.rule.tool == "Read");
+    let kept = rules.iter().filter(|rule| rule.behavior != Behavior::Allow && rule.rule.tool == ToolName::Read);
     let patterns: Vec<PathPattern> = kept.filter_map(|rule| PathPattern::from_rule(rule, workspace)).collect();
     Arc::new(move |target| patterns.iter().any(|pattern| pattern.matches(target)))
 }
 
 /// Resolves the file or folder that a call of a file tool names; `None` for other tools.
-pub fn file_target(tool: &str, input: &Value, workspace: &Workspace) -> Option<TargetPath> {
+pub fn file_target(tool: &ToolName, input: &Value, workspace: &Workspace) -> Option<TargetPath> {
     if !is_read_tool(tool) && !is_edit_tool(tool) {
         return None;
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use quipu_message::ToolName;
 use quipu_message::control::permission::PermissionRuleValue;
 
 use super::bash::matches_wildcards;
@@ -85,8 +86,8 @@ impl RuleSource {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
-    /// Name of the tool.
-    pub tool: String,
+    /// Name of the tool, or a pattern for MCP tools.
+    pub tool: ToolName,
     /// Pattern for the call; `None` matches every call of the tool.
     pub content: Option<String>,
 }
@@ -97,10 +98,10 @@ impl Rule {
         let text = text.trim();
         let Some((tool, rest)) = text.split_once('(') else {
             let word = !text.is_empty() && !text.contains([')', ' ', ',']);
-            return word.then(|| Self::new(text, None));
+            return word.then(|| Self::new(text.into(), None));
         };
         let content = rest.strip_suffix(')')?;
-        (!tool.is_empty() && !tool.contains([')', ' ', ','])).then(|| Self::new(tool, Some(content)))
+        (!tool.is_empty() && !tool.contains([')', ' ', ','])).then(|| Self::new(tool.into(), Some(content)))
     }
 
     /// Parses the rules of a flag, separated by commas or spaces outside brackets.
@@ -127,40 +128,37 @@ impl Rule {
 
     /// Creates a rule. Content that matches everything is dropped, except `*` for file tools,
     /// which limits the rule to the session's folder.
-    pub fn new(tool: &str, content: Option<&str>) -> Self {
-        let tool = tool.trim();
+    pub fn new(tool: ToolName, content: Option<&str>) -> Self {
         let says = |content: &&str| {
-            !content.is_empty() && (*content != "*" || file_tools::is_read_tool(tool) || file_tools::is_edit_tool(tool))
+            !content.is_empty()
+                && (*content != "*" || file_tools::is_read_tool(&tool) || file_tools::is_edit_tool(&tool))
         };
-        Self { tool: tool.to_owned(), content: content.map(str::trim).filter(says).map(str::to_owned) }
+        let content = content.map(str::trim).filter(says).map(str::to_owned);
+        Self { tool, content }
     }
 
     /// Whether the rule applies to a tool, including renamed tools and MCP servers.
-    pub(super) fn applies_to(&self, tool: &str) -> bool {
-        let agents = ["Task", "Agent"];
-        self.tool == tool
-            || (agents.contains(&self.tool.as_str()) && agents.contains(&tool))
-            || self.names_server_of(tool)
+    pub(super) fn applies_to(&self, tool: &ToolName) -> bool {
+        self.tool.is_same_tool(tool) || self.names_server_of(tool)
     }
 
     /// Whether the rule names the MCP server of a tool: `mcp__server` or `mcp__server__*`.
     ///
     /// If the name of a server or tool contains `__`, the two cannot be separated; such tools
     /// are allowed only by their full name.
-    fn names_server_of(&self, tool: &str) -> bool {
-        let server = self.tool.strip_suffix("__*").unwrap_or(&self.tool);
+    fn names_server_of(&self, tool: &ToolName) -> bool {
+        let (Some(server), Some(tool)) = (self.tool.after_mcp_prefix(), tool.after_mcp_prefix()) else { return false };
+        let server = server.strip_suffix("__*").unwrap_or(server);
         let is_name = |name: &str| !name.is_empty() && !name.contains("__");
-        let one_server = server.strip_prefix("mcp__").is_some_and(is_name);
-        one_server && tool.strip_prefix(server).and_then(|rest| rest.strip_prefix("__")).is_some_and(is_name)
+        is_name(server) && tool.strip_prefix(server).and_then(|rest| rest.strip_prefix("__")).is_some_and(is_name)
     }
 
     /// Whether a deny or ask rule applies to a tool. For MCP tools it also does if the rule
     /// may name the server, and `*` matches anything.
-    pub(super) fn restricts(&self, tool: &str) -> bool {
-        let is_below = |rest: &str| rest.starts_with("__");
-        let below = tool.strip_prefix(self.tool.as_str()).is_some_and(is_below);
-        let pieces: Vec<String> = self.tool.split('*').map(str::to_owned).collect();
-        self.applies_to(tool) || (self.tool.starts_with("mcp__") && (below || matches_wildcards(&pieces, tool)))
+    pub(super) fn restricts(&self, tool: &ToolName) -> bool {
+        let pieces: Vec<String> = self.tool.as_str().split('*').map(str::to_owned).collect();
+        let matches_pattern = || self.tool.is_mcp() && matches_wildcards(&pieces, tool.as_str());
+        self.applies_to(tool) || tool.may_belong_to(&self.tool) || matches_pattern()
     }
 }
 
@@ -168,14 +166,14 @@ impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.content {
             Some(content) => write!(f, "{}({content})", self.tool),
-            None => f.write_str(&self.tool),
+            None => f.write_str(self.tool.as_str()),
         }
     }
 }
 
 impl From<&PermissionRuleValue> for Rule {
     fn from(value: &PermissionRuleValue) -> Self {
-        Self::new(&value.tool_name, value.rule_content.get().map(String::as_str))
+        Self::new(value.tool_name.as_str().trim().into(), value.rule_content.get().map(String::as_str))
     }
 }
 

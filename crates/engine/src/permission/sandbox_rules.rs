@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use quipu_message::ToolName;
+
 use super::path_pattern::PathPattern;
 use super::rules::SourcedRule;
 use super::{Behavior, RuleSet, file_tools};
@@ -12,16 +14,16 @@ use crate::tool::Workspace;
 /// Returns the files that deny rules protect from commands, and whether an allow rule opens
 /// the network. Must be built again when the rules change.
 pub fn sandbox_restrictions(rules: &RuleSet, workspace: &Workspace) -> SandboxRestrictions {
-    let of = |tool: fn(&str) -> bool| {
+    let of = |tool: fn(&ToolName) -> bool| {
         path_matcher(rules.with_behavior(Behavior::Deny).filter(|rule| tool(&rule.rule.tool)), workspace)
     };
     let anywhere = |rule: &SourcedRule| {
-        rule.rule.tool == "WebFetch" && rule.rule.content.as_deref().is_none_or(|what| what == "domain:*")
+        rule.rule.tool == ToolName::WebFetch && rule.rule.content.as_deref().is_none_or(|what| what == "domain:*")
     };
     let network = rules.with_behavior(Behavior::Allow).any(anywhere);
     SandboxRestrictions {
         allows_network: network,
-        unreadable: of(|tool| tool == "Read"),
+        unreadable: of(|tool| *tool == ToolName::Read),
         unwritable: of(file_tools::is_edit_tool),
     }
 }

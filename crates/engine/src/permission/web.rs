@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use quipu_message::ToolName;
 use url::Url;
 
 use super::decision::{Decision, DecisionReason, PermissionContext, ask_decision, suggest_rules};
@@ -39,7 +40,7 @@ pub(super) fn evaluate(ctx: &PermissionContext<'_>, url: &str) -> Decision {
         && !host.is_empty()
         && ctx.mode != PermissionMode::Plan
     {
-        let rule = Rule::new("WebFetch", Some(&format!("domain:{host}")));
+        let rule = Rule::new(ToolName::WebFetch, Some(&format!("domain:{host}")));
         approval.suggestions.push(suggest_rules([rule], RuleSource::Local));
     }
     decision
@@ -48,7 +49,7 @@ pub(super) fn evaluate(ctx: &PermissionContext<'_>, url: &str) -> Decision {
 /// Whether a rule names a host: `domain:host`, or `domain:*.host` for all below it.
 /// In deny and ask rules a domain also matches its subdomains.
 fn rule_matches_host(rule: &SourcedRule, host: &str) -> bool {
-    if !rule.rule.applies_to("WebFetch") {
+    if !rule.rule.applies_to(&ToolName::WebFetch) {
         return false;
     }
     let Some(content) = rule.rule.content.as_deref() else { return true };

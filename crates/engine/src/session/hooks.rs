@@ -1,6 +1,8 @@
 //! Running the hooks of a session.
 
-use quipu_message::hook::{HookEvent, HookInputBase, InstructionsLoadReason, InstructionsLoaded, SessionStart};
+use quipu_message::hook::{
+    HookEvent, HookInputBase, InstructionsLoadReason, InstructionsLoaded, SessionStart, SessionStartSource,
+};
 use quipu_message::{Json, Maybe, ToolUseId};
 use tokio_util::sync::CancellationToken;
 
@@ -41,16 +43,16 @@ impl Session {
 
     /// Runs the hooks for the start of a session and for its instruction files. Their attachments are
     /// recorded with the next prompt.
-    pub(crate) async fn run_start_hooks(&self, source: &str) {
+    pub(crate) async fn run_start_hooks(&self, source: SessionStartSource) {
         let cancel = CancellationToken::new();
-        let input = SessionStart { source: source.into(), base: self.hook_base(), ..SessionStart::default() };
-        let hook_outcome = self.run_hooks(input, Some(source), None, &cancel).await;
+        let input = SessionStart { source: source.clone(), base: self.hook_base(), ..SessionStart::default() };
+        let hook_outcome = self.run_hooks(input, Some(source.as_str()), None, &cancel).await;
         self.activity.add_pending(hook_outcome.attachments);
         if self.hooks.has_hooks_for(InstructionsLoaded::NAME) {
             for file in self.instructions() {
                 let input = InstructionsLoaded {
                     file_path: file.path.display().to_string(),
-                    memory_type: Maybe::Value(file.kind.to_owned()),
+                    memory_type: Maybe::Value(file.kind),
                     load_reason: Maybe::Value(InstructionsLoadReason::SessionStart),
                     base: self.hook_base(),
                     ..InstructionsLoaded::default()

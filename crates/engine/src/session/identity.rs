@@ -1,7 +1,7 @@
 //! The id and title of a session, and what its transcript says about it.
 
 use parking_lot::Mutex;
-use quipu_message::SessionId;
+use quipu_message::{SessionId, ToolName};
 
 /// The id and title of a session, and what its transcript says about it.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ struct IdentityState {
     id: SessionId,
     title: Option<String>,
     /// Names of the tools that the transcript lists as used.
-    tools_used: Vec<String>,
+    tools_used: Vec<ToolName>,
     /// Whether the transcript names the agent and the worktree of the session.
     agent_recorded: bool,
 }
@@ -48,12 +48,12 @@ impl Identity {
     }
 
     /// Adds a tool to those used. Returns all their names; `None` if it was used before.
-    pub(crate) fn add_tool_used(&self, name: &str) -> Option<Vec<String>> {
+    pub(crate) fn add_tool_used(&self, name: &ToolName) -> Option<Vec<ToolName>> {
         let mut state = self.state.lock();
         if state.tools_used.iter().any(|used| used == name) {
             return None;
         }
-        state.tools_used.push(name.to_owned());
+        state.tools_used.push(name.clone());
         Some(state.tools_used.clone())
     }
 

@@ -1,6 +1,7 @@
 //! The model of a session and how it thinks, as flags, commands and the host choose them.
 
 use parking_lot::Mutex;
+use quipu_message::values::ThinkingDisplay;
 
 /// The model of a session and how it thinks.
 #[derive(Debug)]
@@ -20,7 +21,7 @@ pub(crate) struct ModelParameters {
     /// The most tokens of thinking, 0 for none; `None` if the model chooses.
     pub(crate) max_thinking_tokens: Option<u64>,
     /// How thinking is displayed; `None` if the output format chooses.
-    pub(crate) thinking_display: Option<String>,
+    pub(crate) thinking_display: Option<ThinkingDisplay>,
 }
 
 impl ModelChoice {

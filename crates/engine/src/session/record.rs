@@ -5,7 +5,7 @@ use quipu_message::bookkeeping::{
 };
 use quipu_message::system::{System, stream_only};
 use quipu_message::values::{CommandState, QueueAction, QueueReason};
-use quipu_message::{Entry, Maybe, Uuid};
+use quipu_message::{Entry, Maybe, ToolName, Uuid};
 use quipu_transcript::AppendError;
 
 use super::Session;
@@ -101,7 +101,7 @@ impl Session {
     }
 
     /// Records the use of a tool, the first time it is used.
-    pub(crate) fn record_tool_used(&self, name: &str) -> Result<(), AppendError> {
+    pub(crate) fn record_tool_used(&self, name: &ToolName) -> Result<(), AppendError> {
         let Some(tools) = self.identity.add_tool_used(name) else { return Ok(()) };
         let line = ToolsUsed { tools, session_id: Maybe::Value(self.identity.id()), ..ToolsUsed::default() };
         self.log().record_bookkeeping(&[Entry::ToolsUsed(Box::new(line))])

@@ -52,6 +52,6 @@ pub(super) fn task_notification(id: &str, call: &ToolUse, input: &Json, done: &T
 fn describe_call(call: &ToolUse, input: &Json) -> String {
     match ToolInput::from_name_and_json(&call.name, input) {
         ToolInput::Bash(bash) => bash.description.into_option().unwrap_or(bash.command),
-        _ => call.name.clone(),
+        _ => call.name.to_string(),
     }
 }

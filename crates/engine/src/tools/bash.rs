@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use quipu_message::ToolName;
 use quipu_message::tool::BashInput;
 use quipu_message::tool::output::BashOutput;
 use serde_json::{Value, json};
@@ -35,7 +36,7 @@ pub struct Bash;
 impl Tool for Bash {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: "Bash".into(),
+            name: ToolName::Bash,
             description: "Runs a command in bash. Each call is a new shell; only the current folder is kept from call \
                           to call. There is no input, so nothing may ask for any. A command may take two minutes \
                           unless `timeout` says otherwise, ten at most; what takes longer goes on with \

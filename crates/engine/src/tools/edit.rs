@@ -1,6 +1,7 @@
 //! The Edit tool: replaces text in a file.
 
 use futures_util::future::BoxFuture;
+use quipu_message::ToolName;
 use quipu_message::tool::EditInput;
 use quipu_message::tool::output::EditOutput;
 use serde_json::{Value, json};
@@ -17,7 +18,7 @@ pub struct Edit;
 impl Tool for Edit {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: "Edit".into(),
+            name: ToolName::Edit,
             description: "Puts `new_string` in the place of `old_string` in a file. \
                           `old_string` must be in the file exactly as given, spaces included and without line \
                           numbers, and only once unless `replace_all` is set."

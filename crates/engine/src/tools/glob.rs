@@ -6,6 +6,7 @@ use std::time::{Instant, SystemTime};
 use futures_util::future::BoxFuture;
 use ignore::WalkBuilder;
 use ignore::overrides::OverrideBuilder;
+use quipu_message::ToolName;
 use quipu_message::tool::GlobInput;
 use quipu_message::tool::output::GlobOutput;
 use serde_json::{Value, json};
@@ -24,7 +25,7 @@ pub struct Glob;
 impl Tool for Glob {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: "Glob".into(),
+            name: ToolName::Glob,
             description: "Finds files by a pattern of their names, such as `**/*.rs` or `src/**/test_*.py`. The \
                           latest changed come first, at most 100. To look inside files, use Grep."
                 .into(),

@@ -7,8 +7,9 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use ignore::overrides::OverrideBuilder;
 use ignore::types::TypesBuilder;
 use ignore::{Walk, WalkBuilder};
-use quipu_message::tool::GrepInput;
+use quipu_message::ToolName;
 use quipu_message::tool::output::GrepOutput;
+use quipu_message::tool::{GrepInput, GrepMode};
 use serde_json::{Value, json};
 
 use super::glob::modified_time;
@@ -29,7 +30,7 @@ pub struct Grep;
 impl Tool for Grep {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: "Grep".into(),
+            name: ToolName::Grep,
             description: "Finds lines by a regular expression (Rust syntax, as in ripgrep) in all files of a folder \
                           that are not ignored, or in one file. By default it names the files that match; \
                           `output_mode` `content` shows the lines, `count` counts them. Choose files with `glob` or \
@@ -101,9 +102,9 @@ async fn run(input: Value, workspace: &Workspace, call: &CallContext) -> Result<
         found
     });
     let found = found.await.map_err(|e| ToolOutput::failure(format!("The search broke off: {e}.")))?;
-    Ok(match request.output_mode.text().unwrap_or("files_with_matches") {
-        "content" => content_output(&request, found),
-        "count" => count_output(&request, found),
+    Ok(match request.output_mode.get() {
+        Some(GrepMode::Content) => content_output(&request, found),
+        Some(GrepMode::Count) => count_output(&request, found),
         _ => files_output(&request, found),
     })
 }
@@ -158,7 +159,7 @@ fn files_output(request: &GrepInput, found: Vec<(PathBuf, FileMatches)>) -> Tool
         total => format!("Found {total} files\n{}", names.join("\n")),
     };
     let raw = GrepOutput {
-        mode: "files_with_matches".into(),
+        mode: GrepMode::FilesWithMatches,
         num_files: (names.len() as u64).into(),
         filenames: names,
         ..GrepOutput::default()
@@ -174,7 +175,7 @@ fn content_output(request: &GrepInput, found: Vec<(PathBuf, FileMatches)>) -> To
     let content = lines.join("\n");
     let words = if content.is_empty() { "No matches found".to_owned() } else { content.clone() };
     let raw = GrepOutput {
-        mode: "content".into(),
+        mode: GrepMode::Content,
         num_files: 0.into(),
         content: content.into(),
         num_lines: (lines.len() as u64).into(),
@@ -192,7 +193,7 @@ fn count_output(request: &GrepInput, found: Vec<(PathBuf, FileMatches)>) -> Tool
     let shown = if content.is_empty() { "No matches found" } else { &content };
     let words = format!("{shown}\n\nFound {matches} total occurrences across {files} files.");
     let raw = GrepOutput {
-        mode: "count".into(),
+        mode: GrepMode::Count,
         num_files: (files as u64).into(),
         content: content.into(),
         num_matches: matches.into(),

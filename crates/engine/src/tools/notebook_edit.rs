@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use futures_util::future::BoxFuture;
-use quipu_message::tool::NotebookEditInput;
+use quipu_message::ToolName;
 use quipu_message::tool::output::NotebookEditOutput;
+use quipu_message::tool::{CellEditMode, CellType, NotebookEditInput};
 use serde::Serialize;
 use serde_json::ser::PrettyFormatter;
 use serde_json::{Value, json};
@@ -21,7 +22,7 @@ pub struct NotebookEdit;
 impl Tool for NotebookEdit {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: "NotebookEdit".into(),
+            name: ToolName::NotebookEdit,
             description: "Replaces, inserts or deletes one cell of a Jupyter notebook (.ipynb) that was read before. \
                           A new cell comes after the cell named by `cell_id`, or first when none is named."
                 .into(),
@@ -64,8 +65,8 @@ async fn run(input: Value, workspace: &Workspace, call: &CallContext) -> Result<
     }
     let mut book: Value = serde_json::from_str(&before.text)
         .map_err(|e| ToolOutput::failure(format!("{} is not a notebook that can be read: {e}.", path.display())))?;
-    let mode = edit.edit_mode.text().unwrap_or("replace");
-    let (words, cell_id, cell_type) = apply_edit(&mut book, &edit, mode)?;
+    let mode = edit.edit_mode.get().cloned().unwrap_or(CellEditMode::Replace);
+    let (words, cell_id, cell_type) = apply_edit(&mut book, &edit, &mode)?;
     let updated = to_notebook_text(&book, &before.text)
         .map_err(|e| ToolOutput::failure(format!("The notebook cannot be written: {e}.")))?;
     before.write(&updated, workspace).await?;
@@ -78,8 +79,8 @@ async fn run(input: Value, workspace: &Workspace, call: &CallContext) -> Result<
 fn apply_edit(
     book: &mut Value,
     edit: &NotebookEditInput,
-    mode: &str,
-) -> Result<(String, Option<String>, String), ToolOutput> {
+    mode: &CellEditMode,
+) -> Result<(String, Option<String>, CellType), ToolOutput> {
     // Cells have ids since format 4.5.
     let has_ids = book["nbformat"].as_u64() > Some(4) || book["nbformat_minor"].as_u64() >= Some(5);
     let Some(cells) = book["cells"].as_array_mut() else {
@@ -94,8 +95,8 @@ fn apply_edit(
         None => None,
     };
     let source = edit.new_source.as_str();
-    if mode == "insert" {
-        let Some(kind) = edit.cell_type.text() else {
+    if *mode == CellEditMode::Insert {
+        let Some(kind) = edit.cell_type.get() else {
             return Err(ToolOutput::tool_use_error("To insert a cell, say its cell_type."));
         };
         let id = has_ids.then(|| random_id("c"));
@@ -103,29 +104,30 @@ fn apply_edit(
         if let Some(id) = &id {
             cell["id"] = json!(id);
         }
-        if kind == "code" {
+        if *kind == CellType::Code {
             cell["execution_count"] = Value::Null;
             cell["outputs"] = json!([]);
         }
         cells.insert(at.map_or(0, |at| at + 1), cell);
         let shown = id.clone().unwrap_or_else(|| format!("cell-{}", at.map_or(0, |at| at + 1)));
-        return Ok((format!("Inserted cell {shown} with {source}"), Some(shown), kind.to_owned()));
+        return Ok((format!("Inserted cell {shown} with {source}"), Some(shown), kind.clone()));
     }
     let (Some(at), Some(id)) = (at, named) else {
         return Err(ToolOutput::tool_use_error("Say which cell, by its cell_id."));
     };
-    let kind = edit.cell_type.text().or_else(|| cells[at]["cell_type"].as_str()).unwrap_or("code").to_owned();
+    let current = || cells[at]["cell_type"].as_str().map_or(CellType::Code, CellType::from);
+    let kind = edit.cell_type.get().cloned().unwrap_or_else(current);
     let id = Some(id.to_owned());
-    if mode == "delete" {
+    if *mode == CellEditMode::Delete {
         cells.remove(at);
         return Ok((format!("Deleted cell {}", id.as_deref().unwrap_or_default()), id, kind));
     }
     let cell = &mut cells[at];
     cell["source"] = json!(source);
     cell["cell_type"] = json!(kind);
-    match kind.as_str() {
+    match kind {
         // The outputs belong to the old source.
-        "code" => {
+        CellType::Code => {
             cell["execution_count"] = Value::Null;
             cell["outputs"] = json!([]);
         }
@@ -160,9 +162,9 @@ fn to_notebook_text(book: &Value, before: &str) -> Result<String, serde_json::Er
 fn edit_output(
     path: &Path,
     edit: &NotebookEditInput,
-    mode: &str,
+    mode: CellEditMode,
     cell_id: Option<String>,
-    cell_type: String,
+    cell_type: CellType,
     language: String,
     original_file: String,
     updated_file: String,
@@ -172,7 +174,7 @@ fn edit_output(
         cell_id: cell_id.into(),
         cell_type,
         language,
-        edit_mode: mode.to_owned(),
+        edit_mode: mode,
         notebook_path: path.to_string_lossy().into_owned(),
         original_file,
         updated_file,

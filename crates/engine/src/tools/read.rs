@@ -5,9 +5,10 @@ use std::io;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use futures_util::future::BoxFuture;
-use quipu_message::tool::ReadInput;
 use quipu_message::tool::output::{ReadFileOutput, ReadOutput};
-use quipu_message::{Block, Document, Image, MediaSource};
+use quipu_message::tool::{ReadInput, ReadKind};
+use quipu_message::values::MediaSourceKind;
+use quipu_message::{Block, Document, Image, MediaSource, ToolName};
 use serde_json::{Value, json};
 
 use super::{into_output, parse_input};
@@ -37,7 +38,7 @@ pub struct Read;
 impl Tool for Read {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: "Read".into(),
+            name: ToolName::Read,
             description: "Reads a file. Text comes with line numbers (number, tab, line), at most 2000 lines from \
                           `offset` on; long files are read in parts with `offset` and `limit`. Images and PDF files \
                           are shown to you, notebooks come cell by cell. Folders cannot be read: list them with Bash \
@@ -147,7 +148,7 @@ fn text_output(name: String, bytes: &[u8], offset: Option<u64>, limit: Option<u6
         total_lines: (lines.len() as u64).into(),
         ..Default::default()
     };
-    Ok(ToolOutput::new(words, &ReadOutput { kind: "text".into(), file, ..Default::default() }))
+    Ok(ToolOutput::new(words, &ReadOutput { kind: ReadKind::Text, file, ..Default::default() }))
 }
 
 /// Truncates a line to [`MAX_LINE_CHARS`].
@@ -172,7 +173,7 @@ fn image_output(media_type: &str, bytes: &[u8]) -> Result<ToolOutput, ToolOutput
         ..Default::default()
     };
     let block = Block::Image(Box::new(Image { source: base64_source(media_type, data), ..Default::default() }));
-    Ok(ToolOutput::new(vec![block], &ReadOutput { kind: "image".into(), file, ..Default::default() }))
+    Ok(ToolOutput::new(vec![block], &ReadOutput { kind: ReadKind::Image, file, ..Default::default() }))
 }
 
 fn document_output(name: String, bytes: &[u8]) -> Result<ToolOutput, ToolOutput> {
@@ -193,12 +194,12 @@ fn document_output(name: String, bytes: &[u8]) -> Result<ToolOutput, ToolOutput>
     };
     let block =
         Block::Document(Box::new(Document { source: base64_source("application/pdf", data), ..Default::default() }));
-    Ok(ToolOutput::new(vec![words, block], &ReadOutput { kind: "pdf".into(), file, ..Default::default() }))
+    Ok(ToolOutput::new(vec![words, block], &ReadOutput { kind: ReadKind::Pdf, file, ..Default::default() }))
 }
 
 fn base64_source(media_type: &str, data: String) -> MediaSource {
     let media_type = media_type.to_owned().into();
-    MediaSource { kind: "base64".into(), media_type, data: data.into(), ..Default::default() }
+    MediaSource { kind: MediaSourceKind::Base64, media_type, data: data.into(), ..Default::default() }
 }
 
 /// Returns the media type of an image by its first bytes; `None` if it is not a supported image.

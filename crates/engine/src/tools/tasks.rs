@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use quipu_message::ToolName;
 use quipu_message::tool::output::{TaskDetails as TaskWire, TaskOutput as TaskOutputWire, TaskStopOutput};
-use quipu_message::tool::{TaskOutputInput, TaskStopInput};
+use quipu_message::tool::{RetrievalStatus, TaskOutputInput, TaskStopInput};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -24,7 +25,7 @@ pub struct TaskOutput;
 impl Tool for TaskOutput {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: "TaskOutput".into(),
+            name: ToolName::TaskOutput,
             description: "Gives the output of a command in the background, or the report of a subagent there. Waits \
                           for its end, unless `block` is false or `timeout` comes first."
                 .into(),
@@ -65,9 +66,9 @@ async fn task_output(input: Value, workspace: &Workspace, call: &CallContext) ->
     }
     let status = task.status();
     let retrieval_status = match status {
-        TaskStatus::Running if blocks => "timeout",
-        TaskStatus::Running => "not_ready",
-        _ => "success",
+        TaskStatus::Running if blocks => RetrievalStatus::Timeout,
+        TaskStatus::Running => RetrievalStatus::NotReady,
+        _ => RetrievalStatus::Success,
     };
     if status != TaskStatus::Running {
         task.mark_seen();
@@ -78,7 +79,7 @@ async fn task_output(input: Value, workspace: &Workspace, call: &CallContext) ->
     };
     let kind = task.kind.as_str();
     let raw = TaskOutputWire {
-        retrieval_status: retrieval_status.into(),
+        retrieval_status: retrieval_status.clone(),
         task: TaskWire {
             task_id: task.id.clone(),
             task_type: kind.into(),
@@ -121,7 +122,7 @@ pub struct TaskStop;
 impl Tool for TaskStop {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: "TaskStop".into(),
+            name: ToolName::TaskStop,
             description: "Ends a command or a subagent in the background, and all it has started.".into(),
             input_schema: json!({
                 "type": "object",

@@ -1,9 +1,9 @@
 //! The TodoWrite tool.
 
 use futures_util::future::BoxFuture;
-use quipu_message::Json;
-use quipu_message::tool::TodoWriteInput;
 use quipu_message::tool::output::TodoWriteOutput;
+use quipu_message::tool::{TodoStatus, TodoWriteInput};
+use quipu_message::{Json, ToolName};
 use serde_json::{Value, json};
 
 use super::{into_output, parse_input};
@@ -16,7 +16,7 @@ pub struct TodoWrite;
 impl Tool for TodoWrite {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: "TodoWrite".into(),
+            name: ToolName::TodoWrite,
             description: "Writes the task list, which the user sees. Use it for work of three steps or more: give \
                           the whole list each time, have one task in progress, and mark each as completed as soon \
                           as it is."
@@ -57,7 +57,7 @@ fn run(input: Value, workspace: &Workspace) -> Result<ToolOutput, ToolOutput> {
     let list: TodoWriteInput = parse_input(input)?;
     let todos: Vec<Json> = list.todos.iter().map(Json::from_serialize).collect();
     // A list with only completed items is cleared.
-    let done = list.todos.iter().all(|todo| todo.status.text() == Some("completed"));
+    let done = list.todos.iter().all(|todo| todo.status == TodoStatus::Completed.into());
     let old_todos = workspace.set_todos(if done { Vec::new() } else { todos.clone() });
     let raw = TodoWriteOutput { old_todos, new_todos: todos, ..TodoWriteOutput::default() };
     let words = "Todos have been modified successfully. Go on with the current task, and keep the list up to date.";

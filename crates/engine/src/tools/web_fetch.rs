@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
+use quipu_message::ToolName;
 use quipu_message::tool::WebFetchInput;
 use quipu_message::tool::output::WebFetchOutput;
 use reqwest::header::{CONTENT_TYPE, LOCATION};
@@ -37,7 +38,7 @@ pub struct WebFetch;
 impl Tool for WebFetch {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: "WebFetch".into(),
+            name: ToolName::WebFetch,
             description: "Reads a public web page as text and answers `prompt` about it. Pages behind a login and \
                           private addresses cannot be read. When a page leads to another host you are told, and can \
                           fetch that one."

@@ -1,9 +1,9 @@
 //! The Write tool: creates or replaces a file.
 
 use futures_util::future::BoxFuture;
-use quipu_message::Maybe;
-use quipu_message::tool::WriteInput;
 use quipu_message::tool::output::WriteOutput;
+use quipu_message::tool::{WriteInput, WriteKind};
+use quipu_message::{Maybe, ToolName};
 use serde_json::{Value, json};
 
 use super::file_change::{FILE_STATE_NOTE, OriginalFile, create_file, diff_hunks};
@@ -17,7 +17,7 @@ pub struct Write;
 impl Tool for Write {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: "Write".into(),
+            name: ToolName::Write,
             description: "Writes a whole file, new or in place of what is there. To change part of a file, use Edit."
                 .into(),
             input_schema: json!({
@@ -54,14 +54,14 @@ async fn run(input: Value, workspace: &Workspace, call: &CallContext) -> Result<
     let words = match OriginalFile::read(target.clone(), workspace).await? {
         Some(before) => {
             before.write(&raw.content, workspace).await?;
-            raw.kind = "update".into();
+            raw.kind = WriteKind::Update;
             raw.structured_patch = diff_hunks(&before.text, &raw.content);
             raw.original_file = before.text.into();
             format!("The file {name} has been updated successfully. {FILE_STATE_NOTE}")
         }
         None => {
             create_file(&target, &raw.content, workspace).await?;
-            raw.kind = "create".into();
+            raw.kind = WriteKind::Create;
             raw.original_file = Maybe::Null;
             format!("File created successfully at: {name} {FILE_STATE_NOTE}")
         }

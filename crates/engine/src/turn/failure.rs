@@ -69,7 +69,7 @@ pub(super) async fn handle_api_error(ctx: &AgentContext<'_>, error: &ApiError) -
     let failure = TurnFailure {
         text: api_error_text(error, &ctx.current_model()),
         status: error.status(),
-        error_type: error.api_type().map(str::to_owned),
+        error_type: error.api_type().cloned(),
         stop_reason: StopReason::StopSequence,
         terminal_reason: if error.is_prompt_too_long() {
             TerminalReason::PromptTooLong

@@ -241,7 +241,7 @@ fn texts(item: &ScreenItem, agents: &HashSet<String>) -> Vec<String> {
     }
     let mut out: Vec<String> = item.text.clone().into_iter().collect();
     let Some(tool) = &item.tool else { return out };
-    out.push(tool.name.clone());
+    out.push(tool.name.to_string());
     strings(&tool.input.to_value(), &mut out);
     match &tool.result {
         Some(Content::Text(text)) => out.push(text.clone()),

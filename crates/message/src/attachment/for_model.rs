@@ -6,6 +6,7 @@
 use serde_json::Value;
 
 use super::{Attachment, AttachmentEntry};
+use crate::values::MediaSourceKind;
 use crate::{Block, Content, Image, Json, Maybe, MediaSource};
 
 impl AttachmentEntry {
@@ -147,7 +148,7 @@ fn file_blocks(name: &str, content: &Json) -> Vec<Block> {
     if let Some(data) = file["base64"].as_str() {
         let media_type = file["type"].as_str().unwrap_or("image/png");
         let source = MediaSource {
-            kind: "base64".to_owned(),
+            kind: MediaSourceKind::Base64,
             media_type: Maybe::Value(media_type.to_owned()),
             data: Maybe::Value(data.to_owned()),
             ..MediaSource::default()

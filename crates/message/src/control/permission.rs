@@ -1,5 +1,6 @@
 //! Changes of permission rules and folders: hosts return them, agents suggest them.
 
+use crate::ToolName;
 use crate::macros::{open_enum, wire};
 use crate::values::{PermissionMode, RuleBehavior, SettingsLocation};
 
@@ -49,8 +50,8 @@ rule_updates! {
 wire! {
     /// A permission rule: a tool and a pattern for its calls.
     pub struct PermissionRuleValue {
-        /// Name of the tool.
-        tool_name: req String = "toolName",
+        /// Name of the tool, or of an MCP server as `mcp__server`.
+        tool_name: req ToolName = "toolName",
         /// Pattern that a call must match; absent if every call matches.
         rule_content: opt String = "ruleContent",
     }

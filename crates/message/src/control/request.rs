@@ -4,8 +4,8 @@ use serde_json::Number;
 
 use super::PermissionUpdate;
 use crate::macros::{open_enum, wire};
-use crate::values::{DecisionReasonType, PermissionMode, SettingsLocation};
-use crate::{AgentId, Json, ToolUseId, Uuid};
+use crate::values::{DecisionReasonType, PermissionMode, SettingsLocation, ThinkingDisplay};
+use crate::{AgentId, Json, ToolName, ToolUseId, Uuid};
 
 open_enum! {
     /// A control request, by `subtype`. Either side may send one.
@@ -105,7 +105,7 @@ wire! {
     /// Asks whether a tool call may run. Agent to host.
     pub struct CanUseTool ["subtype" = "can_use_tool"] {
         /// Name of the tool.
-        tool_name: req String,
+        tool_name: req ToolName,
         /// Arguments of the tool call.
         input: req Json,
         /// Id of the tool call.
@@ -240,8 +240,8 @@ wire! {
     pub struct SetMaxThinkingTokens ["subtype" = "set_max_thinking_tokens"] {
         /// The limit; `null` removes it.
         max_thinking_tokens: opt u64,
-        /// Value of `thinking.display` in API requests.
-        thinking_display: opt String,
+        /// How thinking is shown.
+        thinking_display: opt ThinkingDisplay,
     }
 }
 
@@ -279,8 +279,8 @@ wire! {
 wire! {
     /// Calls a tool of an MCP server. Host to agent.
     pub struct McpCall ["subtype" = "mcp_call"] {
-        /// Name of the tool.
-        tool: opt String,
+        /// Name of the tool, as the model calls it.
+        tool: opt ToolName,
         /// Arguments of the tool.
         arguments: opt Json,
     }

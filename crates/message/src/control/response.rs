@@ -7,7 +7,8 @@ use serde_json::Number;
 use crate::macros::wire;
 use crate::usage::ModelUsage;
 use crate::values::{
-    Effort, McpServerState, McpTransport, PermissionMode, RuleBehavior, SessionActivity, SettingsLocation,
+    ContextCategoryKind, Effort, McpServerState, McpTransport, PermissionMode, RuleBehavior, SessionActivity,
+    SettingsLocation,
 };
 use crate::{Json, Usage, Uuid};
 
@@ -290,8 +291,8 @@ wire! {
         tokens: req u64,
         /// Colour in the grid.
         color: opt String,
-        /// Kind of the part: `used`, `free` or `buffer`.
-        kind: opt String,
+        /// What fills this part.
+        kind: opt ContextCategoryKind,
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::Number;
 
 use crate::Json;
 use crate::macros::{open_enum, wire};
-use crate::values::PermissionMode;
+use crate::values::{HookFailurePolicy, MemoryScope, PermissionMode};
 
 wire! {
     /// Hooks of the host for one event, by their callback ids.
@@ -17,8 +17,8 @@ wire! {
         hook_callback_ids: req Vec<String> = "hookCallbackIds",
         /// Seconds that the agent waits for the response.
         timeout: opt Number,
-        /// Effect of a hook that fails: `block` or `continue`.
-        on_failure: opt String = "onFailure",
+        /// What the agent does if a hook fails; it continues if absent.
+        on_failure: opt HookFailurePolicy = "onFailure",
     }
 }
 
@@ -37,8 +37,8 @@ wire! {
         model: opt String,
         /// Names of skills that are loaded at its start.
         skills: opt Vec<String>,
-        /// Scope of its memory: `user`, `project` or `local`.
-        memory: opt String,
+        /// Where it stores its memory; it has none if absent.
+        memory: opt MemoryScope,
         /// MCP servers of the subagent: names, or configurations by name.
         mcp_servers: opt Json = "mcpServers",
         /// First prompt of a session that runs as this agent.

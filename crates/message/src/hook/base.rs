@@ -2,7 +2,7 @@
 
 use crate::macros::{embedded_fields, wire};
 use crate::values::{Effort, PermissionMode, TaskState};
-use crate::{AgentId, Json, SessionId, ToolUseId};
+use crate::{AgentId, Json, SessionId, ToolName, ToolUseId};
 
 embedded_fields! {
     /// Input fields that all hook events share.
@@ -48,7 +48,7 @@ wire! {
     /// One tool call of an answer.
     pub struct HookToolCall {
         /// Name of the tool.
-        tool_name: req String,
+        tool_name: req ToolName,
         /// Input from the model, before any hook changed it.
         tool_input: req Json,
         /// Id of the tool call.

@@ -9,12 +9,14 @@ use serde_json::Number;
 use super::base::{HookBackgroundTask, HookInputBase, HookMcpServer, HookToolCall, SessionCron};
 use super::specific::*;
 use super::values::{
-    ConfigChangeSource, InstructionsLoadReason, ModelSwitchSource, PromptAuthor, SessionEndReason, SessionStartSource,
+    ConfigChangeSource, DirectorySource, ElicitationMode, ExpansionType, FileEvent, InstructionsLoadReason, MemoryType,
+    ModelSwitchSource, NotificationType, PriceSource, PromptAuthor, SessionEndReason, SessionStartSource, SetupTrigger,
 };
 use crate::control::permission::PermissionUpdate;
 use crate::macros::{open_enum, wire};
+use crate::user_assistant::AssistantErrorKind;
 use crate::values::{CacheLifetime, CompactTrigger};
-use crate::{Json, ToolUseId};
+use crate::{Json, ToolName, ToolUseId};
 
 /// A hook event: the type of its input, with its name and the type of its output.
 pub trait HookEvent: DeserializeOwned + Serialize + Debug + Clone + Send + Sync + 'static {
@@ -62,7 +64,7 @@ hook_events! {
     /// Before a tool call.
     "PreToolUse" PreToolUse outputs PreToolUseSpecific {
         /// Name of the tool.
-        tool_name: req String,
+        tool_name: req ToolName,
         /// Arguments of the tool call.
         tool_input: req Json,
         /// Id of the tool call.
@@ -74,7 +76,7 @@ hook_events! {
     /// After a tool call that succeeded.
     "PostToolUse" PostToolUse outputs PostToolUseSpecific {
         /// Name of the tool.
-        tool_name: req String,
+        tool_name: req ToolName,
         /// Arguments of the tool call.
         tool_input: req Json,
         /// Result of the tool in the tool's own form.
@@ -90,7 +92,7 @@ hook_events! {
     /// After a tool call that failed.
     "PostToolUseFailure" PostToolUseFailure outputs PostToolUseFailureSpecific {
         /// Name of the tool.
-        tool_name: req String,
+        tool_name: req ToolName,
         /// Arguments of the tool call.
         tool_input: req Json,
         /// Id of the tool call.
@@ -117,8 +119,8 @@ hook_events! {
         message: req String,
         /// Title of the notification.
         title: opt String,
-        /// Kind of notification.
-        notification_type: opt String,
+        /// What the notification is about.
+        notification_type: opt NotificationType,
     }
 
     /// When a prompt is submitted.
@@ -133,8 +135,8 @@ hook_events! {
 
     /// Before a command is expanded to a prompt.
     "UserPromptExpansion" UserPromptExpansion outputs UserPromptExpansionSpecific {
-        /// `slash_command` or `mcp_prompt`.
-        expansion_type: opt String,
+        /// What is expanded.
+        expansion_type: opt ExpansionType,
         /// Name of the command.
         command_name: req String,
         /// Arguments of the command.
@@ -183,8 +185,8 @@ hook_events! {
 
     /// After a turn that ended with an API error.
     "StopFailure" StopFailure outputs NoSpecific {
-        /// Kind of error: `rate_limit`, `overloaded`, `authentication_failed` …
-        error: req String,
+        /// Kind of the failure.
+        error: req AssistantErrorKind,
         /// Details of the error.
         error_details: opt String,
         /// The last answer of the turn.
@@ -242,8 +244,8 @@ hook_events! {
         cache_ttl: opt CacheLifetime,
         /// Estimated cost of writing the prompt cache for the new model, in US dollars.
         estimated_cache_write_usd: opt Number,
-        /// Source of the prices: `configured`, `catalog`, `default`.
-        pricing: opt String,
+        /// Which prices the estimate uses.
+        pricing: opt PriceSource,
     }
 
     /// After the model was changed.
@@ -264,14 +266,14 @@ hook_events! {
         cache_ttl: opt CacheLifetime,
         /// Estimated cost of writing the prompt cache for the new model, in US dollars.
         estimated_cache_write_usd: opt Number,
-        /// Source of the prices: `configured`, `catalog`, `default`.
-        pricing: opt String,
+        /// Which prices the estimate uses.
+        pricing: opt PriceSource,
     }
 
     /// Before the user is asked for a permission.
     "PermissionRequest" PermissionRequest outputs PermissionRequestSpecific {
         /// Name of the tool.
-        tool_name: req String,
+        tool_name: req ToolName,
         /// Arguments of the tool call.
         tool_input: req Json,
         /// Rule changes that would allow the call.
@@ -283,7 +285,7 @@ hook_events! {
     /// After a tool call was denied without asking the user.
     "PermissionDenied" PermissionDenied outputs PermissionDeniedSpecific {
         /// Name of the tool.
-        tool_name: req String,
+        tool_name: req ToolName,
         /// Arguments of the tool call.
         tool_input: req Json,
         /// Id of the tool call.
@@ -296,8 +298,8 @@ hook_events! {
 
     /// When a project is set up.
     "Setup" Setup outputs SetupSpecific {
-        /// `init` or `maintenance`.
-        trigger: req String,
+        /// What started the setup.
+        trigger: req SetupTrigger,
     }
 
     /// When a teammate has no more work.
@@ -342,8 +344,8 @@ hook_events! {
         mcp_server_name: req String,
         /// The question to the user.
         message: req String,
-        /// `form` or `url`.
-        mode: opt String,
+        /// How the user answers.
+        mode: opt ElicitationMode,
         /// URL of the page to open, in mode `url`.
         url: opt String,
         /// Id of the elicitation.
@@ -358,8 +360,8 @@ hook_events! {
         mcp_server_name: req String,
         /// Id of the elicitation.
         elicitation_id: opt String,
-        /// `form` or `url`.
-        mode: opt String,
+        /// How the user answers.
+        mode: opt ElicitationMode,
         /// Response of the user.
         action: req ElicitationAction,
         /// Values of the form.
@@ -390,8 +392,8 @@ hook_events! {
     "InstructionsLoaded" InstructionsLoaded outputs NoSpecific {
         /// Path of the file.
         file_path: req String,
-        /// Kind of instructions: `User`, `Project`, `Local`, `Managed`.
-        memory_type: opt String,
+        /// Which settings the file belongs to.
+        memory_type: opt MemoryType,
         /// Reason: `session_start`, `nested_traversal`, `path_glob_match`, `include`, `compact`.
         load_reason: opt InstructionsLoadReason,
         /// Patterns of the files that the instructions apply to.
@@ -414,16 +416,16 @@ hook_events! {
     "FileChanged" FileChanged outputs FileChangedSpecific {
         /// Path of the file.
         file_path: req String,
-        /// `change`, `add` or `unlink`.
-        event: opt String,
+        /// What happened to the file.
+        event: opt FileEvent,
     }
 
     /// After a working folder was added.
     "DirectoryAdded" DirectoryAdded outputs NoSpecific {
         /// Path of the folder.
         directory: req String,
-        /// How it was added: `slash_command` or `register_repo_root`.
-        source: opt String,
+        /// How it was added.
+        source: opt DirectorySource,
     }
 
     /// Before a further part of an answer is shown.

@@ -16,17 +16,18 @@ use crate::{Json, Maybe};
 /// What a hook answers: what any hook may, and what only hooks of its event may.
 ///
 /// ```
+/// use quipu_message::ToolName;
 /// use quipu_message::hook::{HookOutput, PreToolUse, PreToolUseOutput};
 ///
 /// fn before(call: &PreToolUse) -> PreToolUseOutput {
-///     match call.tool_name.as_str() {
-///         "Bash" => HookOutput::deny("no shell here").with_system_message("a command was refused"),
-///         "Write" => HookOutput::ask("is this file yours?"),
+///     match call.tool_name {
+///         ToolName::Bash => HookOutput::deny("no shell here").with_system_message("a command was refused"),
+///         ToolName::Write => HookOutput::ask("is this file yours?"),
 ///         _ => HookOutput::empty(),
 ///     }
 /// }
 ///
-/// let call = PreToolUse { tool_name: "Glob".to_owned(), ..PreToolUse::default() };
+/// let call = PreToolUse { tool_name: ToolName::Glob, ..PreToolUse::default() };
 /// assert_eq!(before(&call).to_json().text(), "{}");
 /// ```
 #[derive(Debug, Clone, PartialEq)]

@@ -13,8 +13,8 @@ open_str_enum! {
 }
 
 open_str_enum! {
-    /// Outcome of a hook.
-    pub enum HookOutcome {
+    /// Outcome of one run of a hook.
+    pub enum HookRunOutcome {
         /// Exit code 0.
         "success" => Success,
         /// An error.
@@ -119,5 +119,97 @@ open_str_enum! {
         "policy_settings" => PolicySettings,
         /// A skill.
         "skills" => Skills,
+    }
+}
+
+open_str_enum! {
+    /// What a notification is about.
+    pub enum NotificationType {
+        /// A tool call needs permission.
+        "permission_prompt" => PermissionPrompt,
+        /// The agent has waited for a prompt for a while.
+        "idle_prompt" => IdlePrompt,
+        /// A login has succeeded.
+        "auth_success" => AuthSuccess,
+        /// An MCP server asks the user a question.
+        "elicitation_dialog" => ElicitationDialog,
+    }
+}
+
+open_str_enum! {
+    /// What a prompt is expanded from.
+    pub enum ExpansionType {
+        /// A slash command.
+        "slash_command" => SlashCommand,
+        /// A prompt of an MCP server.
+        "mcp_prompt" => McpPrompt,
+    }
+}
+
+open_str_enum! {
+    /// Which prices an estimate uses.
+    pub enum PriceSource {
+        /// Prices of the settings.
+        "configured" => Configured,
+        /// Prices of the model in the built-in list.
+        "catalog" => Catalog,
+        /// Prices for models that are not in the list.
+        "default" => Default,
+    }
+}
+
+open_str_enum! {
+    /// What started the setup of a project.
+    pub enum SetupTrigger {
+        /// The first run in the project.
+        "init" => Init,
+        /// A regular check.
+        "maintenance" => Maintenance,
+    }
+}
+
+open_str_enum! {
+    /// How the user answers the question of an MCP server.
+    pub enum ElicitationMode {
+        /// In a form.
+        "form" => Form,
+        /// On a web page.
+        "url" => Url,
+    }
+}
+
+open_str_enum! {
+    /// What happened to a watched file.
+    pub enum FileEvent {
+        /// Its content changed.
+        "change" => Change,
+        /// It is new.
+        "add" => Add,
+        /// It was removed.
+        "unlink" => Unlink,
+    }
+}
+
+open_str_enum! {
+    /// How a folder was added to the session.
+    pub enum DirectorySource {
+        /// By a slash command.
+        "slash_command" => SlashCommand,
+        /// By the host, as the root of a repository.
+        "register_repo_root" => RegisterRepoRoot,
+    }
+}
+
+open_str_enum! {
+    /// Which settings an instruction file belongs to.
+    pub enum MemoryType {
+        /// The user's, for all projects.
+        "User" => User,
+        /// The project's, committed.
+        "Project" => Project,
+        /// The user's for the project.
+        "Local" => Local,
+        /// An administrator's.
+        "Managed" => Managed,
     }
 }

@@ -2,12 +2,12 @@
 
 use serde_json::Number;
 
-use crate::hook::HookOutcome;
+use crate::hook::HookRunOutcome;
 use crate::macros::wire;
 use crate::values::{
     ActivityStatus, CompactResult, DecisionReasonType, PermissionMode, SessionActivity, TaskState, TaskType,
 };
-use crate::{AgentId, Envelope, Json, ToolUseId};
+use crate::{AgentId, Envelope, Json, ToolName, ToolUseId};
 
 wire! {
     /// The agent's current step, or a change of the permission mode.
@@ -69,7 +69,7 @@ wire! {
         /// Usage so far; a [`TaskUsage`](crate::tool::TaskUsage).
         usage: opt Json,
         /// Name of the tool the task called last.
-        last_tool_name: opt String,
+        last_tool_name: opt ToolName,
     }
 }
 
@@ -161,7 +161,7 @@ wire! {
         /// Exit code of the process.
         exit_code: opt Number,
         /// How the hook ended.
-        outcome: opt HookOutcome,
+        outcome: opt HookRunOutcome,
     }
 }
 
@@ -181,7 +181,7 @@ wire! {
     /// A tool call was denied without asking.
     pub struct SystemPermissionDenied ["type" = "system", "subtype" = "permission_denied"] with envelope: Envelope {
         /// Name of the tool.
-        tool_name: opt String,
+        tool_name: opt ToolName,
         /// Id of the tool call.
         tool_use_id: opt ToolUseId,
         /// Error text that the model is given.

@@ -3,15 +3,16 @@
 
 use serde_json::Number;
 
+use super::{CellEditMode, CellType, GrepMode, ReadKind, RetrievalStatus, WriteKind};
 use crate::macros::wire;
 use crate::values::{TaskState, TaskType};
-use crate::{Json, ToolUseId};
+use crate::{Json, ToolName, ToolUseId};
 
 wire! {
     /// Result of Read.
     pub struct ReadOutput {
-        /// `text`, `image`, `pdf` or `notebook`.
-        kind: req String = "type",
+        /// Kind of the file.
+        kind: req ReadKind = "type",
         /// The part of the file that was read.
         file: req ReadFileOutput,
     }
@@ -44,8 +45,8 @@ wire! {
 wire! {
     /// Result of Write.
     pub struct WriteOutput {
-        /// `create` or `update`.
-        kind: req String = "type",
+        /// Whether the file is new.
+        kind: req WriteKind = "type",
         /// Path of the file.
         file_path: req String = "filePath",
         /// New contents of the file.
@@ -114,12 +115,12 @@ wire! {
         new_source: req String,
         /// Id of the cell.
         cell_id: opt String,
-        /// `code` or `markdown`.
-        cell_type: req String,
+        /// Kind of the cell.
+        cell_type: req CellType,
         /// Language of the notebook.
         language: req String,
-        /// `replace`, `insert` or `delete`.
-        edit_mode: req String,
+        /// What was done with the cell.
+        edit_mode: req CellEditMode,
         /// Error message; empty if it succeeded.
         error: req String,
         /// Path of the notebook.
@@ -158,8 +159,8 @@ wire! {
 wire! {
     /// Result of TaskOutput.
     pub struct TaskOutput {
-        /// `success`, `timeout` or `not_ready`.
-        retrieval_status: req String,
+        /// Whether this is the final output.
+        retrieval_status: req RetrievalStatus,
         /// The task with its output.
         task: req TaskDetails,
     }
@@ -212,8 +213,8 @@ wire! {
 wire! {
     /// Result of Grep.
     pub struct GrepOutput {
-        /// `content`, `files_with_matches` or `count`.
-        mode: req String,
+        /// What was returned.
+        mode: req GrepMode,
         /// Number of files with matches.
         num_files: opt u64 = "numFiles",
         /// Paths of the files with matches.
@@ -297,7 +298,7 @@ wire! {
     /// Result of ToolSearch.
     pub struct ToolSearchOutput {
         /// Names of the tools that were loaded.
-        matches: req Vec<String>,
+        matches: req Vec<ToolName>,
         /// The query.
         query: req String,
         /// Number of tools that can be loaded.

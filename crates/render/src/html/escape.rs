@@ -1,6 +1,7 @@
 //! Escapes text for HTML. All text from items goes through one of these functions.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use quipu_message::values::MediaSourceKind;
 
 use crate::sanitize::{sanitize, sanitize_line};
 
@@ -55,7 +56,7 @@ pub(super) fn safe_href(url: &str) -> Option<String> {
 pub(super) fn image_data_url(source: &quipu_message::MediaSource) -> Option<String> {
     let kind = source.media_type.text()?;
     let known = matches!(kind, "image/png" | "image/jpeg" | "image/gif" | "image/webp");
-    let data = source.data.text().filter(|_| known && source.kind == "base64")?;
+    let data = source.data.text().filter(|_| known && source.kind == MediaSourceKind::Base64)?;
     let is_base64 = |b: u8| b.is_ascii_alphanumeric() || b"+/=".contains(&b);
     (!data.is_empty() && data.bytes().all(is_base64)).then(|| format!("data:{kind};base64,{data}"))
 }

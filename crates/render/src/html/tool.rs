@@ -1,6 +1,8 @@
 //! Writes tool calls: one line, with the details folded.
 
 use quipu_conversation::{ToolCard, ToolStatus};
+use quipu_message::ToolName;
+use quipu_message::tool::TodoStatus;
 
 use super::escape::{escape_text, image_data_url, push_escaped};
 use super::from_markdown;
@@ -8,7 +10,7 @@ use super::item::{PageWriter, placeholder_tag};
 use crate::diff::{DiffLine, DiffLineKind};
 use crate::highlight::Language;
 use crate::speaker::image_source_label;
-use crate::tool_call::{TodoStatus, ToolCallPart, ToolCallView};
+use crate::tool_call::{ToolCallPart, ToolCallView};
 
 impl PageWriter<'_> {
     pub(super) fn write_tool(&mut self, card: &ToolCard, id: &str) {
@@ -36,8 +38,11 @@ impl PageWriter<'_> {
         // Failures, questions to the user, task lists and plans are open from the start.
         let decided =
             view.parts.iter().any(|part| matches!(part, ToolCallPart::Question { .. } | ToolCallPart::Tasks(_)));
-        let open =
-            if card.status == ToolStatus::Failed || decided || card.name == "ExitPlanMode" { " open" } else { "" };
+        let open = if card.status == ToolStatus::Failed || decided || card.name == ToolName::ExitPlanMode {
+            " open"
+        } else {
+            ""
+        };
         self.out.push_str(&format!(
             "<details class=\"tool {class}\"{id}{open}><summary class=\"line\">{line}</summary><div class=\"body\">\n"
         ));
@@ -69,9 +74,9 @@ impl PageWriter<'_> {
                 self.out.push_str("<ul class=\"tasks\">");
                 for (progress, task) in tasks {
                     let (class, mark) = match progress {
-                        TodoStatus::Pending => ("open", "☐"),
                         TodoStatus::InProgress => ("doing", "▸"),
                         TodoStatus::Completed => ("done", "☑"),
+                        _ => ("open", "☐"),
                     };
                     self.out.push_str(&format!("<li class=\"{class}\"><span>{mark}</span>{}</li>", escape_text(task)));
                 }

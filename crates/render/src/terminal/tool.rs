@@ -2,6 +2,7 @@
 
 use anstyle::Style;
 use quipu_conversation::{ToolCard, ToolStatus};
+use quipu_message::tool::TodoStatus;
 
 use super::from_markdown;
 use super::palette::{self, BOLD, DIM, ERROR, PENDING, PLAIN, SUCCESS};
@@ -10,7 +11,7 @@ use super::row::{Row, Span, hard_wrap, truncate_row, wrap};
 use crate::diff::{DiffLine, DiffLineKind};
 use crate::highlight::{Language, highlight};
 use crate::speaker::image_source_label;
-use crate::tool_call::{TodoStatus, ToolCallPart, ToolCallView};
+use crate::tool_call::{ToolCallPart, ToolCallView};
 
 /// Longer results are truncated.
 const MAX_RESULT_ROWS: usize = 8;
@@ -93,7 +94,7 @@ impl TerminalRenderer {
                 self.truncate_rows(rows, MAX_CHANGE_ROWS)
             }
             ToolCallPart::Tasks(tasks) => {
-                tasks.iter().flat_map(|(progress, task)| task_rows(*progress, task, room)).collect()
+                tasks.iter().flat_map(|(progress, task)| task_rows(progress, task, room)).collect()
             }
             ToolCallPart::Markdown(text) => {
                 let rows = from_markdown::markdown_rows(text, room, self.terminal.color);
@@ -182,11 +183,11 @@ impl TerminalRenderer {
     }
 }
 
-fn task_rows(progress: TodoStatus, task: &str, room: usize) -> Vec<Row> {
+fn task_rows(progress: &TodoStatus, task: &str, room: usize) -> Vec<Row> {
     let (mark, style) = match progress {
-        TodoStatus::Pending => ("☐ ", PLAIN),
         TodoStatus::InProgress => ("▸ ", BOLD),
         TodoStatus::Completed => ("☑ ", DIM),
+        _ => ("☐ ", PLAIN),
     };
     let mut rows = plain_rows(task, style, room.saturating_sub(2));
     for (i, row) in rows.iter_mut().enumerate() {

@@ -87,9 +87,11 @@ impl<'a> ToolCallView<'a> {
         match block {
             Block::Text(text) => self.add_text(&text.text, status),
             Block::Image(image) => self.parts.push(ToolCallPart::Image(image)),
-            Block::ToolReference(tool) => self.parts.push(ToolCallPart::Output(sanitize(&tool.tool_name).into_owned())),
+            Block::ToolReference(tool) => {
+                self.parts.push(ToolCallPart::Output(sanitize(tool.tool_name.as_str()).into_owned()))
+            }
             Block::Document(document) => {
-                let kind = document.source.media_type.text().unwrap_or(&document.source.kind);
+                let kind = document.source.media_type.text().unwrap_or(document.source.kind.as_str());
                 let title = document.title.text().unwrap_or("document");
                 self.parts.push(ToolCallPart::Output(sanitize(&format!("[{title}, {kind}]")).into_owned()));
             }

@@ -6,7 +6,7 @@ use super::{ToolCallPart, ToolCallView};
 fn card(name: &str, input: &str, result: &str) -> ToolCard {
     ToolCard {
         id: "t".into(),
-        name: name.to_owned(),
+        name: name.into(),
         input: Json::parse(input).unwrap(),
         status: ToolStatus::Success,
         result: Some(Content::from(result)),

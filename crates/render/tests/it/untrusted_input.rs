@@ -96,7 +96,7 @@ fn card() -> impl Strategy<Value = ToolCard> {
             };
             ToolCard {
                 id: "t".into(),
-                name,
+                name: name.into(),
                 input,
                 status,
                 result: Some(result),

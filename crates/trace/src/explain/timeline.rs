@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use quipu_conversation::{UserText, classify_user_text, parse_timestamp};
 use quipu_message::system::System;
-use quipu_message::tool::is_agent_tool;
 use quipu_message::values::DecisionSource;
 use quipu_message::view::{BlockView, ContentView};
-use quipu_message::{Entry, StopReason, View, synthetic};
+use quipu_message::{Entry, StopReason, ToolName, View, synthetic};
 
 /// Tools that read or write one file, so that a long time means a permission request.
 const QUICK_TOOLS: [&str; 6] = ["Read", "Edit", "MultiEdit", "Write", "NotebookEdit", "TodoWrite"];
@@ -189,7 +188,7 @@ impl TimelineBuilder {
             _ => return self.assign(line, time, Activity::Tool(name)),
         };
         let source = user.decision_record().and_then(|record| record.source.get().cloned());
-        let run_ms = user.tool_duration_ms().filter(|_| !is_agent_tool(&name));
+        let run_ms = user.tool_duration_ms().filter(|_| !ToolName::from(name.as_str()).is_agent());
         if source == Some(DecisionSource::UserReject) {
             return self.assign(line, time, Activity::Waiting);
         }

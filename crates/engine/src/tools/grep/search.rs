@@ -6,7 +6,7 @@ use std::path::Path;
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 use quipu_message::Maybe;
-use quipu_message::tool::GrepInput;
+use quipu_message::tool::{GrepInput, GrepMode};
 use regex::bytes::Regex;
 
 use crate::safe_file;
@@ -46,7 +46,7 @@ struct LineFormat {
 impl FileSearcher {
     /// Creates a searcher for a call; with `names` each line starts with the file name.
     pub(super) fn new(matcher: RegexMatcher, request: &GrepInput, names: bool) -> Self {
-        let lines = request.output_mode.text() == Some("content");
+        let lines = request.output_mode.get() == Some(&GrepMode::Content);
         let around = request.around.get().or(request.context.get()).copied().unwrap_or(0);
         let context = |asked: &Maybe<u64>| {
             let asked = asked.get().copied().unwrap_or(around);

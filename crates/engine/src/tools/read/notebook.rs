@@ -1,5 +1,6 @@
 //! Output of Read for notebooks.
 
+use quipu_message::tool::ReadKind;
 use quipu_message::tool::output::{ReadFileOutput, ReadOutput};
 use quipu_message::{Block, Image, Json};
 use serde_json::{Value, json};
@@ -32,7 +33,7 @@ pub(super) fn notebook_output(name: String, bytes: &[u8]) -> Result<ToolOutput, 
         blocks.push(Block::new_text("<system-reminder>The notebook has no cells.</system-reminder>"));
     }
     let file = ReadFileOutput { file_path: name.into(), cells: raw.into(), ..Default::default() };
-    Ok(ToolOutput::new(blocks, &ReadOutput { kind: "notebook".into(), file, ..Default::default() }))
+    Ok(ToolOutput::new(blocks, &ReadOutput { kind: ReadKind::Notebook, file, ..Default::default() }))
 }
 
 fn push_cell_output(output: &Value, blocks: &mut Vec<Block>) {

@@ -142,7 +142,7 @@ fn build_options(flags: Flags) -> Result<Options, EngineError> {
         fallback_models: trimmed(&model.fallback_model),
         effort: model.effort,
         max_thinking_tokens: thinking,
-        thinking_display: model.thinking_display.map(|display| display.as_str().to_owned()),
+        thinking_display: model.thinking_display.map(|display| display.as_str().into()),
         task_budget: model.task_budget,
         betas: model.betas,
         max_turns: model.max_turns,

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use quipu_message::ToolName;
 use serde_json::{Value, json};
 
 use super::play_recording::Played;
@@ -148,7 +149,7 @@ fn shape(request: &Sent) -> Vec<String> {
 /// no others here.
 fn tool_name(tool: &Value, by_subagent: bool) -> Option<&str> {
     let name = tool["name"].as_str()?;
-    let only_ours = OUR_TOOLS.contains(&name) || name.starts_with("mcp__") && tool["defer_loading"] != true;
+    let only_ours = OUR_TOOLS.contains(&name) || ToolName::from(name).is_mcp() && tool["defer_loading"] != true;
     let only_theirs = THEIR_TOOLS.contains(&name) || name == "Agent" && by_subagent;
     (!only_ours && !only_theirs).then_some(name)
 }

@@ -112,14 +112,14 @@ pub(super) async fn hooks_are_called(agents: &mut AgentUnderTest) {
     let options = Options::new()
         .hook(
             Hook::on(move |call: PreToolUse, _| {
-                before(&call.tool_name);
+                before(call.tool_name.as_str());
                 let command = json!({ "command": "echo changed" });
                 async move { PreToolUseOutput::allow().with_updated_input(command) }
             })
             .matching("Bash"),
         )
         .hook(Hook::on(move |call: PostToolUse, _| {
-            after(&call.tool_name);
+            after(call.tool_name.as_str());
             async { HookOutput::empty() }
         }))
         .hook(Hook::on(move |said: UserPromptSubmit, _| {
