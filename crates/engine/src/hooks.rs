@@ -17,6 +17,8 @@ use quipu_message::{Entry, Json, Maybe, ToolName, ToolUseId};
 use regex::Regex;
 use serde_json::Number;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
+use tracing::field::Empty;
 
 use crate::clock::new_id;
 use crate::host::Host;
@@ -189,7 +191,29 @@ impl Hooks {
         environment: HookEnvironment<'_>,
     ) -> HookRun {
         let started_at = Instant::now();
-        let mut hook_run = match &hook.action {
+        let span = tracing::debug_span!(
+            target: "quipu::hooks", "hook", event = %name, hook = %hook.action.label(), failure = Empty
+        );
+        let mut hook_run = self.run_action(hook, name, input, call, environment).instrument(span.clone()).await;
+        hook_run.duration = started_at.elapsed();
+        if let Some(failure) = &hook_run.failure {
+            span.record("failure", tracing::field::display(failure));
+        }
+        if let Some(why) = hook_run.failure.as_ref().filter(|_| hook.blocks_on_failure) {
+            (hook_run.blocked, hook_run.stderr) = (true, why.clone());
+        }
+        hook_run
+    }
+
+    async fn run_action(
+        &self,
+        hook: &Hook,
+        name: &str,
+        input: &Json,
+        call: Option<&ToolUseId>,
+        environment: HookEnvironment<'_>,
+    ) -> HookRun {
+        match &hook.action {
             HookAction::Callback(id) => run_callback(id, input, call, hook.timeout, environment).await,
             HookAction::Command(command) => {
                 let report = self.reports_runs && !UNREPORTED_EVENTS.contains(&hook.event.as_str());
@@ -203,14 +227,7 @@ impl Hooks {
                 }
                 hook_run
             }
-        };
-        hook_run.duration = started_at.elapsed();
-        let (hook_name, time) = (hook.action.label(), hook_run.duration);
-        tracing::debug!(target: "quipu::hooks", event = %name, hook = %hook_name, ?time, failure = ?hook_run.failure, "hook");
-        if let Some(why) = hook_run.failure.as_ref().filter(|_| hook.blocks_on_failure) {
-            (hook_run.blocked, hook_run.stderr) = (true, why.clone());
         }
-        hook_run
     }
 }
 

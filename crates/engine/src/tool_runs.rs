@@ -22,6 +22,8 @@ use quipu_message::{
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
+use tracing::field::Empty;
 
 use crate::agent_context::AgentContext;
 use crate::announce;
@@ -33,7 +35,6 @@ use crate::session::Session;
 use crate::structured_output;
 use crate::tool::{CallContext, Tool, ToolEffect, ToolOutput, validate_input};
 use crate::tool_search;
-use crate::tools::bash::Bash;
 
 mod long_running;
 
@@ -380,6 +381,15 @@ impl AgentContext<'_> {
     /// Runs one call: validates its input, runs the hooks before it, gets permission, runs the tool and
     /// the hooks after it.
     async fn run_tool_call(&self, run: ToolRun) -> ToolOutcome {
+        let span = tracing::debug_span!(
+            target: "quipu::tools", "tool", tool = %run.call.name, id = %run.call.id, failed = Empty
+        );
+        let outcome = self.run_tool_call_steps(run).instrument(span.clone()).await;
+        span.record("failed", outcome.is_error());
+        outcome
+    }
+
+    async fn run_tool_call_steps(&self, run: ToolRun) -> ToolOutcome {
         let (call, stop, started) = (run.call.clone(), run.cancel.clone(), Arc::clone(&run.has_started));
         let Some(tool) = self.find_tool(&call.name).cloned() else {
             return ToolOutcome::new(run, ToolOutput::no_such_tool(&call.name));

@@ -12,6 +12,8 @@ use quipu_message::hook::{HookEvent, PostToolBatch};
 use quipu_message::values::StopReason;
 use quipu_message::{Block, Entry, Maybe, Message, ToolName, ToolUseId, Uuid, attachment, factory, synthetic};
 use quipu_transcript::AppendError;
+use tracing::Instrument as _;
+use tracing::field::Empty;
 
 use crate::agent_context::AgentContext;
 use crate::announce;
@@ -48,6 +50,17 @@ enum TurnStep<'a> {
 
 /// Runs a turn to its end. The prompt must be recorded already.
 pub(crate) async fn run(ctx: &AgentContext<'_>, turn: &mut TurnState) -> TurnEnd {
+    let subagent = ctx.subagent().map(|subagent| tracing::field::display(&subagent.id));
+    let span = tracing::debug_span!(
+        target: "quipu::turn", "turn", session = %ctx.session.identity.id(), subagent, api_calls = Empty, tool_calls = Empty, end = Empty
+    );
+    let end = run_steps(ctx, turn).instrument(span.clone()).await;
+    span.record("api_calls", turn.api_calls).record("tool_calls", turn.tool_calls);
+    span.record("end", tracing::field::display(end.terminal_reason()));
+    end
+}
+
+async fn run_steps(ctx: &AgentContext<'_>, turn: &mut TurnState) -> TurnEnd {
     let mut step = TurnStep::CallApi;
     loop {
         let next = match step {

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use quipu_message::stream::{TurnOutcome, TurnResult};
-use quipu_message::values::{CommandState, TerminalReason};
+use quipu_message::values::CommandState;
 use quipu_message::{Entry, Json, Maybe, factory};
 use quipu_transcript::AppendError;
 
@@ -110,35 +110,27 @@ fn base_result(session: &Session, started_at: Instant) -> TurnResult {
 }
 
 fn apply_end(result: &mut TurnResult, end: &TurnEnd) {
-    let mut failed = |outcome: TurnOutcome, reason: TerminalReason, error: String| {
+    result.terminal_reason = end.terminal_reason().into();
+    let mut failed = |outcome: TurnOutcome, error: String| {
         (result.subtype, result.is_error) = (outcome, true);
-        result.terminal_reason = reason.into();
         result.errors = Maybe::Value(Json::from_serialize(&[error]));
     };
     match end {
         TurnEnd::MaxTurns(max) => {
-            failed(TurnOutcome::MaxTurns, TerminalReason::MaxTurns, format!("Reached maximum number of turns ({max})"));
+            failed(TurnOutcome::MaxTurns, format!("Reached maximum number of turns ({max})"));
         }
-        TurnEnd::BudgetExceeded(max) => {
-            failed(TurnOutcome::MaxBudget, TerminalReason::BudgetExhausted, format!("Reached maximum budget (${max})"));
-        }
+        TurnEnd::BudgetExceeded(max) => failed(TurnOutcome::MaxBudget, format!("Reached maximum budget (${max})")),
         TurnEnd::NoStructuredOutput => {
-            let error = "No answer matched the schema".to_owned();
-            failed(TurnOutcome::MaxStructuredOutputRetries, TerminalReason::StructuredOutputRetries, error);
+            failed(TurnOutcome::MaxStructuredOutputRetries, "No answer matched the schema".to_owned());
         }
         TurnEnd::InterruptedStreaming | TurnEnd::InterruptedTools => {
-            let streaming = matches!(end, TurnEnd::InterruptedStreaming);
-            let reason = if streaming { TerminalReason::AbortedStreaming } else { TerminalReason::AbortedTools };
-            failed(TurnOutcome::DuringExecution, reason, "the turn was interrupted".to_owned());
+            failed(TurnOutcome::DuringExecution, "the turn was interrupted".to_owned());
         }
-        TurnEnd::WriteFailed(error) => {
-            failed(TurnOutcome::DuringExecution, TerminalReason::SessionFile, error_with_cause(error));
-        }
+        TurnEnd::WriteFailed(error) => failed(TurnOutcome::DuringExecution, error_with_cause(error)),
         TurnEnd::Failed(failure) => {
             result.is_error = true;
             result.result = Maybe::Value(failure.text.clone());
             result.stop_reason = failure.stop_reason.clone().into();
-            result.terminal_reason = failure.terminal_reason.clone().into();
             result.api_error_status = failure.status.map_or(Maybe::Null, |status| Maybe::Value(status.into()));
             result.api_error_type = failure.error_type.clone().into();
         }
@@ -159,6 +151,5 @@ pub(crate) fn error_with_cause(error: &AppendError) -> String {
 
 fn set_completed(result: &mut TurnResult, text: &str) {
     result.result = Maybe::Value(text.to_owned());
-    result.terminal_reason = Maybe::Value(TerminalReason::Completed);
     result.api_error_status = Maybe::Null;
 }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use quipu_message::stream::DeniedToolCall;
-use quipu_message::values::{StopReason, TerminalReason};
+use quipu_message::values::{ApiErrorType, StopReason, TerminalReason};
 use quipu_message::{Json, Message, Usage};
 use quipu_transcript::AppendError;
 
@@ -34,12 +34,28 @@ pub(crate) enum TurnEnd {
     WriteFailed(AppendError),
 }
 
+impl TurnEnd {
+    /// The `terminal_reason` of the `result` line.
+    pub(crate) fn terminal_reason(&self) -> TerminalReason {
+        match self {
+            Self::Answered(_) | Self::StructuredOutput(_) | Self::StoppedByHook(_) => TerminalReason::Completed,
+            Self::NoStructuredOutput => TerminalReason::StructuredOutputRetries,
+            Self::Failed(failure) => failure.terminal_reason.clone(),
+            Self::MaxTurns(_) => TerminalReason::MaxTurns,
+            Self::BudgetExceeded(_) => TerminalReason::BudgetExhausted,
+            Self::InterruptedStreaming => TerminalReason::AbortedStreaming,
+            Self::InterruptedTools => TerminalReason::AbortedTools,
+            Self::WriteFailed(_) => TerminalReason::SessionFile,
+        }
+    }
+}
+
 /// A failed API call, as the `result` line shows it.
 #[derive(Debug)]
 pub(crate) struct TurnFailure {
     pub(crate) text: String,
     pub(crate) status: Option<u16>,
-    pub(crate) error_type: Option<String>,
+    pub(crate) error_type: Option<ApiErrorType>,
     pub(crate) stop_reason: StopReason,
     /// The `terminal_reason` of the `result` line.
     pub(crate) terminal_reason: TerminalReason,

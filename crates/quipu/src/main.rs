@@ -22,6 +22,7 @@ mod format;
 mod global;
 mod live_view;
 mod log;
+mod log_subscriber;
 mod ls;
 mod manage;
 mod output;

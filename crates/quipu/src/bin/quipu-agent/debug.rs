@@ -1,20 +1,13 @@
-//! `--debug`: a log of events, one per line, on stderr or in a file.
+//! `--debug`: events and finished spans, a line each, on stderr or in a file.
 
-use std::fmt::{self, Write as _};
 use std::fs::OpenOptions;
 use std::io::Write;
-use std::sync::{Mutex, PoisonError};
 
 use quipu_engine::EngineError;
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
+use tracing::Level;
 
 use crate::flags::DebugFlags;
-
-/// Prefix of the targets of our own events. Events of other crates are not printed, because they may contain
-/// keys.
-const TARGET_PREFIX: &str = "quipu::";
+use crate::log_subscriber::LogSubscriber;
 
 /// Installs the log if a flag requests it.
 pub(crate) fn install_log(flags: &DebugFlags) -> Result<(), EngineError> {
@@ -36,10 +29,9 @@ pub(crate) fn install_log(flags: &DebugFlags) -> Result<(), EngineError> {
         }
         None => Box::new(std::io::stderr()),
     };
-    let log =
-        DebugLog { filter: CategoryFilter::parse(flags.debug.as_deref().unwrap_or_default()), out: Mutex::new(out) };
-    // It is set only here.
-    let _ = tracing::subscriber::set_global_default(log);
+    let filter = CategoryFilter::parse(flags.debug.as_deref().unwrap_or_default());
+    let shows = move |category: &str, level| level <= Level::DEBUG && filter.includes(category);
+    LogSubscriber::install(shows, true, out);
     Ok(())
 }
 
@@ -64,51 +56,6 @@ impl CategoryFilter {
     fn includes(&self, category: &str) -> bool {
         let named = |words: &[String]| words.iter().any(|word| word == category);
         (self.included.is_empty() || named(&self.included)) && !named(&self.excluded)
-    }
-}
-
-/// Writes each event as one line.
-struct DebugLog {
-    filter: CategoryFilter,
-    out: Mutex<Box<dyn Write + Send>>,
-}
-
-impl Subscriber for DebugLog {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target().strip_prefix(TARGET_PREFIX).is_some_and(|category| self.filter.includes(category))
-    }
-
-    fn event(&self, event: &Event<'_>) {
-        let category = event.metadata().target().trim_start_matches(TARGET_PREFIX);
-        let mut line = LogLine(format!("{:.3} [{category}]", jiff::Timestamp::now()));
-        event.record(&mut line);
-        line.0.push('\n');
-        // A log that cannot be written does not stop the agent.
-        let _ = self.out.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.0.as_bytes());
-    }
-
-    // Spans are not used.
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-    fn enter(&self, _: &Id) {}
-    fn exit(&self, _: &Id) {}
-}
-
-/// A line of the log: the message, then the fields.
-struct LogLine(String);
-
-impl Visit for LogLine {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        let text = match field.name() {
-            "message" => format!("{value:?}"),
-            name => format!("{name}={value:?}"),
-        };
-        // Control characters in the text could start a line or move the cursor.
-        let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        let _ = write!(self.0, " {text}");
     }
 }
 

@@ -5,6 +5,8 @@ mod config;
 mod debug;
 mod flags;
 mod ignored_flags;
+#[path = "../../log_subscriber.rs"]
+mod log_subscriber;
 #[path = "../../prices.rs"]
 mod prices;
 mod stdin;
