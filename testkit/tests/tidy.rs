@@ -41,7 +41,7 @@ const SINGLE_IMPLEMENTATIONS: [(&str, &str, &[&str]); 6] = [
     ("a price table", "crates/conversation/src/price", &["per_million", "write_5m ="]),
     ("tool pairing", "crates/conversation/src/tool_results.rs", &["struct ToolResults<", "struct ResultPairs"]),
     ("a stream accumulator", "crates/conversation/src/accumulate.rs", &["struct Accumulator"]),
-    ("parser of the names of MCP tools", "crates/message/src/tool/name.rs", &["\"mcp__\"", "\"mcp__{"]),
+    ("a parser of the names of MCP tools", "crates/message/src/tool/name.rs", &["\"mcp__\"", "\"mcp__{"]),
     ("a project folder encoder", "crates/transcript/src/find", &["fn encode_project", "fn project_folder"]),
 ];
 
@@ -82,7 +82,7 @@ fn only_message_knows_the_names_of_the_wire() {
 
 /// The names of tools that `ToolName` has as variants.
 fn known_tool_names() -> Vec<String> {
-    let text = fs::read_to_string(kit::repository_root().join("crates/message/src/tool/name.rs")).unwrap();
+    let text = fs::read_to_string(quipu_testkit::repository_root().join("crates/message/src/tool/name.rs")).unwrap();
     let names = text.lines().filter_map(|line| line.trim().strip_prefix('"')?.split_once("\" => "));
     names.map(|(name, _)| format!("\"{name}\"")).collect()
 }

@@ -22,6 +22,7 @@ use crate::input::{Prompt, Stdin};
 use crate::main_context::main_context;
 use crate::options::{Format, Options};
 use crate::output::{OutputStream, PrintSummary};
+use crate::resume::ResumePoint;
 use crate::session::Session;
 use crate::setup::Launch;
 use crate::turn_result::{self, error_with_cause, startup_error_result};
@@ -52,7 +53,7 @@ pub async fn run(
     let mut launch = Launch { options, env, cwd, worktree: None };
     let stdin = Stdin::open(&mut launch.options).await?;
     launch.enter_worktree()?;
-    let resume_point = launch.choose_session();
+    let resume_point = ResumePoint::choose(&launch.options, &launch.config_folder(), &launch.cwd);
     let id = match &resume_point {
         Ok(resume_point) => resume_point.id.clone(),
         Err(EngineError::SessionNotFound { id }) => SessionId::from(id.as_str()),
@@ -333,7 +334,6 @@ async fn wait_for_turn_end(session: &Session) {
 }
 
 /// Waits for a signal that would end the agent, which then ends its children too.
-#[cfg(unix)]
 async fn wait_for_signal() -> Signal {
     use tokio::signal::unix::{SignalKind, signal};
     let mut kinds = vec![
@@ -358,13 +358,4 @@ async fn wait_for_signal() -> Signal {
         })
     });
     select_all(unanswered).await.0
-}
-
-/// Waits for Ctrl-C.
-#[cfg(not(unix))]
-async fn signal() -> Signal {
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
-    }
-    SIGINT
 }

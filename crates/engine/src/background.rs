@@ -32,7 +32,7 @@ pub(crate) fn emit_running_tasks(session: &Session) {
 pub(crate) fn running_tasks_entry(session: &Session) -> System {
     let row = |task: Task| BackgroundTask {
         run_id: Maybe::Value(task.run_id.clone()),
-        task_type: task.kind.as_str().into(),
+        task_type: task.kind.wire_type(),
         subagent_type: match &task.kind {
             TaskKind::Command => Maybe::Absent,
             TaskKind::Subagent(name) => Maybe::Value(name.clone()),
@@ -62,7 +62,7 @@ fn task_started(session: &Session, task: &Task) {
             run_id: Maybe::Value(task.run_id.clone()),
             tool_use_id: Maybe::Value(task.tool_use_id.clone()),
             description: Maybe::Value(task.description.clone()),
-            task_type: Maybe::Value(task.kind.as_str().into()),
+            task_type: Maybe::Value(task.kind.wire_type()),
             is_backgrounded: Maybe::Value(true),
             envelope: session.output.envelope(),
             ..stream_only::TaskStarted::default()
@@ -88,8 +88,7 @@ fn task_ended(session: &Arc<Session>, task: &Task, status: TaskStatus) {
 
 fn emit_task_ended(session: &Session, task: &Task, status: TaskStatus, summary: &str) {
     let id = || Maybe::Value(AgentId::from(task.id.as_str()));
-    let patch =
-        TaskPatch { status: status.as_str().into(), end_time: Maybe::Value(now_millis()), ..TaskPatch::default() };
+    let patch = TaskPatch { status: status.wire_state(), end_time: Maybe::Value(now_millis()), ..TaskPatch::default() };
     session.emit_system(System::TaskUpdated(Box::new(stream_only::TaskUpdated {
         task_id: id(),
         run_id: Maybe::Value(task.run_id.clone()),
@@ -101,7 +100,7 @@ fn emit_task_ended(session: &Session, task: &Task, status: TaskStatus, summary: 
         task_id: id(),
         run_id: Maybe::Value(task.run_id.clone()),
         tool_use_id: Maybe::Value(task.tool_use_id.clone()),
-        status: Maybe::Value(status.as_notification_str().into()),
+        status: Maybe::Value(status.notified_state()),
         output_file: Maybe::Value(task.output_path.display().to_string()),
         summary: Maybe::Value(summary.to_owned()),
         envelope: session.output.envelope(),
@@ -129,7 +128,7 @@ fn task_summary(task: &Task, status: TaskStatus) -> String {
 
 /// The prompt that informs the model about the end of a task.
 fn task_notification_text(task: &Task, status: TaskStatus, summary: &str) -> String {
-    let (id, call, file, status) = (&task.id, &task.tool_use_id, task.output_path.display(), status.as_str());
+    let (id, call, file, status) = (&task.id, &task.tool_use_id, task.output_path.display(), status.wire_state());
     let result = match &task.kind {
         TaskKind::Command => String::new(),
         TaskKind::Subagent(_) => format!("<result>{}</result>\n", task.output().unwrap_or_default()),

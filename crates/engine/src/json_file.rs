@@ -30,7 +30,6 @@ pub(crate) fn edit_object(
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let fresh = path.with_extension(random_id("json."));
     let mut options = fs::OpenOptions::new();
-    #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.write(true).create_new(true).open(&fresh)?;
     if let Ok(old) = path.metadata() {

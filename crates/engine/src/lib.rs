@@ -36,10 +36,13 @@
 //! and tool runs, those below `turn`, that below `subagent`, commands and `control`; `setup` and
 //! `agent` are on top.
 //!
-//! Deliberately absent: listening sockets, and JSON names of the wire.
+//! Runs on Linux and macOS only. Deliberately absent: listening sockets, and JSON names of the wire.
 
 // Unwrapping is how a test says what must hold.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
+
+#[cfg(not(unix))]
+compile_error!("quipu-engine needs Unix: it starts commands in process groups and handles signals");
 
 mod absorb;
 mod agent;
@@ -84,6 +87,7 @@ mod queue;
 mod queue_replay;
 mod request;
 mod request_env;
+mod resume;
 mod safe_file;
 mod sandbox;
 mod session;
@@ -131,6 +135,7 @@ const CAPABILITIES: [&str; 3] = ["interrupt_receipt_v1", "interrupt_cancel_queue
 #[doc(hidden)]
 pub mod testing {
     pub mod permission {
+        pub use crate::permission::EffectiveMode as PermissionMode;
         pub use crate::permission::*;
     }
     pub mod sandbox {

@@ -25,7 +25,7 @@ pub(crate) use bash::{is_read_only, program_names};
 pub(crate) use decision::needs_user_interaction;
 pub use decision::{ApprovalRequest, Decision, DecisionReason, evaluate, evaluate_target};
 pub use file_tools::{file_target, hidden_file_filter};
-pub use mode::PermissionMode;
+pub use mode::EffectiveMode;
 pub use rule::{Behavior, Rule, RuleSource};
 pub use rules::{RuleSet, SourcedRule, UpdateError};
 pub use sandbox_rules::sandbox_restrictions;

@@ -560,7 +560,7 @@ fn hook_decision() -> Option<PermissionDecisionRecord> {
 fn rule_decision(call: &ToolUse, reason: &DecisionReason) -> Option<PermissionDecisionRecord> {
     let (kind, source) = match reason {
         DecisionReason::Rule { rule, source } => {
-            (Some(rule_reason_type(call, rule)), Some(SettingsLocation::from(source.as_str())))
+            (Some(rule_reason_type(call, rule)), Some(SettingsLocation::from(*source)))
         }
         _ => (reason.wire_type(), None),
     };

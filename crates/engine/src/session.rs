@@ -27,7 +27,7 @@ use crate::model::ModelAliases;
 use crate::options::{Format, Options};
 use crate::output::OutputStream;
 use crate::output_style::OutputStyle;
-use crate::permission::PermissionMode;
+use crate::permission::EffectiveMode;
 use crate::queue::PromptQueue;
 use crate::request_env::RequestEnv;
 use crate::settings::{SettingSource, Settings};
@@ -193,7 +193,7 @@ impl Session {
 
     /// The model that answers in the current permission mode.
     pub(crate) fn active_model(&self) -> String {
-        let is_planning = self.permissions.mode() == PermissionMode::Plan;
+        let is_planning = self.permissions.mode() == EffectiveMode::Plan;
         let ModelParameters { model, planning_model, .. } = self.model_choice.parameters();
         planning_model.filter(|_| is_planning).unwrap_or(model)
     }
@@ -284,9 +284,9 @@ impl Session {
     }
 
     /// Whether flags and settings allow a change to this permission mode.
-    pub(crate) fn can_use_mode(&self, mode: PermissionMode) -> bool {
+    pub(crate) fn can_use_mode(&self, mode: EffectiveMode) -> bool {
         let bypasses = self.options.may_skip_permissions && !self.options.restricted;
-        (mode != PermissionMode::BypassPermissions || bypasses) && !self.settings().disables_mode(mode)
+        (mode != EffectiveMode::BypassPermissions || bypasses) && !self.settings().disables_mode(mode)
     }
 
     /// Interrupts the running turn, after cancelling its control requests.

@@ -8,7 +8,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::permission::{Behavior, PermissionMode, Rule};
+use crate::permission::{Behavior, EffectiveMode, Rule};
 use crate::sandbox;
 use crate::text_file;
 
@@ -338,11 +338,11 @@ impl Settings {
     }
 
     /// Whether any layer disables a mode.
-    pub(crate) fn disables_mode(&self, mode: PermissionMode) -> bool {
+    pub(crate) fn disables_mode(&self, mode: EffectiveMode) -> bool {
         let is_off = |word: &Option<String>| word.as_deref() == Some("disable");
         self.layers.iter().any(|SettingsLayer { known, .. }| match mode {
-            PermissionMode::BypassPermissions => is_off(&known.permissions.disable_bypass_permissions_mode),
-            PermissionMode::Auto => is_off(&known.permissions.disable_auto_mode) || is_off(&known.disable_auto_mode),
+            EffectiveMode::BypassPermissions => is_off(&known.permissions.disable_bypass_permissions_mode),
+            EffectiveMode::Auto => is_off(&known.permissions.disable_auto_mode) || is_off(&known.disable_auto_mode),
             _ => false,
         })
     }

@@ -1,21 +1,16 @@
 //! Setting up a session from options, settings and an earlier transcript.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use parking_lot::Mutex;
 use quipu_api::{Client, Credential, Endpoint};
-use quipu_conversation::{Conversation, Node, clear_microcompacted, since_compaction};
-use quipu_message::attachment::Attachment;
-use quipu_message::bookkeeping::{CostState, WorktreeSession};
-use quipu_message::user_assistant::User;
-use quipu_message::{Block, Content, Entry, SessionId, Uuid, synthetic};
-use quipu_transcript::{Durability, Entries, EnvelopeDefaults, Fork, SessionOverview, find};
+use quipu_message::bookkeeping::WorktreeSession;
+use quipu_transcript::{Durability, EnvelopeDefaults};
 
 use crate::checkpoint::Checkpoints;
-use crate::clock::new_id;
 use crate::conversation_log::ConversationLog;
 use crate::credential;
 use crate::definitions::{AgentDefinition, Definitions, Plugin};
@@ -24,12 +19,12 @@ use crate::hooks::Hooks;
 use crate::host::Host;
 use crate::mcp::{self, McpClients, McpFiles};
 use crate::model::ModelAliases;
-use crate::options::{Options, ResumeMode};
+use crate::options::Options;
 use crate::output::OutputStream;
-use crate::permission::{Behavior, PermissionMode, Rule, RuleSet, RuleSource, apply_rules};
+use crate::permission::{Behavior, EffectiveMode, Rule, RuleSet, RuleSource, apply_rules};
 use crate::queue::PromptQueue;
-use crate::queue_replay::QueueReplay;
 use crate::request_env::RequestEnv;
+use crate::resume::ResumePoint;
 use crate::sandbox;
 use crate::session::{Activity, AgentConfig, Identity, Memory, ModelChoice, ModelParameters, Permissions, Session};
 use crate::settings::{self, Settings};
@@ -57,28 +52,6 @@ pub(crate) struct Launch {
     pub(crate) worktree: Option<WorktreeSession>,
 }
 
-/// The session to run, and what its transcript holds.
-pub(crate) struct ResumePoint {
-    pub(crate) id: SessionId,
-    path: PathBuf,
-    context: Vec<Node>,
-    resume_uuid: Option<Uuid>,
-    cost_state: Option<CostState>,
-    title: Option<String>,
-    /// The model that was chosen for the last answer.
-    model: Option<String>,
-    turn_count: u64,
-    /// The entries about file backups.
-    checkpoint_entries: Vec<Entry>,
-    /// Hashes in the log of API calls.
-    logged_hashes: HashSet<String>,
-    /// Prompts that were not answered when the session ended.
-    pub(crate) unanswered_prompts: Vec<Content>,
-    /// A sentence for each invalid line.
-    problems: Vec<String>,
-    pub(crate) is_resumed: bool,
-}
-
 impl Launch {
     pub(crate) fn var(&self, name: &str) -> Option<&str> {
         self.env.get(name).map(String::as_str).filter(|value| !value.is_empty())
@@ -91,7 +64,7 @@ impl Launch {
     }
 
     /// The folder that the project's settings, commands and MCP servers are read from.
-    fn transcripts_folder(&self) -> PathBuf {
+    fn project_config_folder(&self) -> PathBuf {
         let root = self.options.project_config_root.as_ref().map(|root| self.cwd.join(root));
         root.map_or_else(|| self.cwd.clone(), |root| root.canonicalize().unwrap_or(root))
     }
@@ -113,7 +86,7 @@ impl Launch {
         let Some(worktree) = self.options.worktree.take() else { return Ok(()) };
         let trusted = trust::is_trusted(
             &self.options,
-            &self.transcripts_folder(),
+            &self.project_config_folder(),
             self.var("HOME").map(Path::new),
             &self.config_folder(),
         );
@@ -122,75 +95,6 @@ impl Launch {
         self.options.trust_folder |= trusted;
         self.worktree = Some(entered);
         Ok(())
-    }
-
-    /// Finds the session to resume and reads it, or chooses an id for a new one. A fork is copied here.
-    pub(crate) fn choose_session(&self) -> Result<ResumePoint, EngineError> {
-        let folder = self.config_folder().join("projects").join(find::project_folder_name(&self.cwd.to_string_lossy()));
-        let given = self.options.session_id.as_deref();
-        if let Some(id) = given
-            && uuid::Uuid::parse_str(id).is_err()
-        {
-            return Err(EngineError::InvalidSessionId { id: id.to_owned() });
-        }
-        let from = match &self.options.resume_mode {
-            ResumeMode::New => None,
-            ResumeMode::Continue => latest_session(&folder, |_| true),
-            ResumeMode::Resume(spec) => Some(self.find_session(&folder, spec)?),
-        };
-        if let (Some(_), Some(_), false) = (given, &from, self.options.fork) {
-            let reason = "a session that goes on keeps its id; add --fork-session".to_owned();
-            return Err(EngineError::InvalidFlag { flag: "--session-id", reason });
-        }
-        let new_session_id = || given.map_or_else(|| SessionId::from(new_id().as_str()), SessionId::from);
-        let new_path = |id: &SessionId| folder.join(format!("{id}.jsonl"));
-        let Some(from) = from else {
-            let id = new_session_id();
-            let path = new_path(&id);
-            if path.exists() {
-                return Err(EngineError::SessionIdInUse { id: id.to_string() });
-            }
-            return Ok(ResumePoint::new(id, path));
-        };
-        let at = self.options.resume_at.as_deref().map(Uuid::from);
-        if !self.options.fork {
-            let id = SessionId::from(&*from.file_stem().unwrap_or_default().to_string_lossy());
-            return ResumePoint::read_session(id, from, at, self.options.resume_drops_turn.as_deref());
-        }
-        let id = new_session_id();
-        let to = new_path(&id);
-        if to.exists() {
-            return Err(EngineError::SessionIdInUse { id: id.to_string() });
-        }
-        let old =
-            ResumePoint::read_session(id.clone(), from.clone(), at.clone(), self.options.resume_drops_turn.as_deref())?;
-        let prompt = new_id();
-        Fork { from: &from, to: &to, session_id: &id, prompt_id: prompt.as_str(), last_uuid: at.as_ref() }.run()?;
-        // Unanswered prompts stay with the old session.
-        Ok(ResumePoint { path: to, unanswered_prompts: Vec::new(), logged_hashes: HashSet::new(), ..old })
-    }
-
-    fn find_session(&self, folder: &Path, spec: &str) -> Result<PathBuf, EngineError> {
-        let here = folder.join(format!("{spec}.jsonl"));
-        if here.is_file() {
-            return Ok(here);
-        }
-        let path = Path::new(spec);
-        if spec.ends_with(".jsonl") && path.is_file() {
-            return Ok(path.to_owned());
-        }
-        let (sessions, _) = find::list_sessions(&[self.config_folder()]);
-        if let Some(session) = sessions.into_iter().find(|session| session.id.as_str() == spec) {
-            return Ok(session.path);
-        }
-        if uuid::Uuid::parse_str(spec).is_ok() {
-            return Err(EngineError::SessionNotFound { id: spec.to_owned() });
-        }
-        let has_title = |path: &PathBuf| {
-            let outline = SessionOverview::read_both_ends(path).ok();
-            outline.is_some_and(|outline| outline.title().is_some_and(|title| title.trim() == spec.trim()))
-        };
-        latest_session(folder, has_title).ok_or_else(|| EngineError::TitleNotFound { title: spec.to_owned() })
     }
 
     /// Sets up the session: settings, permissions, definitions, MCP servers, workspace. Starts nothing.
@@ -205,7 +109,7 @@ impl Launch {
         let config = self.config_folder();
         let named = settings::parse_sources(self.options.setting_sources.as_deref())?;
         let files = if self.options.restricted { &[][..] } else { &named };
-        let project = self.transcripts_folder();
+        let project = self.project_config_folder();
         let mut settings = Settings::load(&config, &project, files, self.options.settings.as_deref())?;
         // The sources of definitions and instructions.
         let sources = if self.options.safe_mode { Vec::new() } else { files.to_vec() };
@@ -403,35 +307,35 @@ impl Launch {
         }
     }
 
-    fn permission_mode(&self, settings: &mut Settings) -> Result<PermissionMode, EngineError> {
+    fn permission_mode(&self, settings: &mut Settings) -> Result<EffectiveMode, EngineError> {
         let no_mode = |word: &str| {
             format!("no mode '{word}'; there are default, acceptEdits, auto, plan, dontAsk and bypassPermissions")
         };
         let flag = self.options.permission_mode.as_deref();
         let bad = |word| EngineError::InvalidFlag { flag: "--permission-mode", reason: no_mode(word) };
-        let flag = flag.map(|word| PermissionMode::parse(word).ok_or_else(|| bad(word))).transpose()?;
-        let managed = settings.managed_value(|known| PermissionMode::parse(known.permissions.default_mode.as_deref()?));
+        let flag = flag.map(|word| EffectiveMode::parse(word).ok_or_else(|| bad(word))).transpose()?;
+        let managed = settings.managed_value(|known| EffectiveMode::parse(known.permissions.default_mode.as_deref()?));
         let mode = match (flag, settings.strongest_value(|known| known.permissions.default_mode.clone())) {
             _ if managed.is_some() => managed.unwrap_or_default(),
-            _ if self.options.skip_permissions => PermissionMode::BypassPermissions,
+            _ if self.options.skip_permissions => EffectiveMode::BypassPermissions,
             (Some(mode), _) => mode,
-            (None, Some(word)) => PermissionMode::parse(&word).unwrap_or_else(|| {
+            (None, Some(word)) => EffectiveMode::parse(&word).unwrap_or_else(|| {
                 settings.problems.push(format!("permissions.defaultMode: {}", no_mode(&word)));
-                PermissionMode::Default
+                EffectiveMode::Default
             }),
-            (None, None) => PermissionMode::Default,
+            (None, None) => EffectiveMode::Default,
         };
         let refused =
             |why: &str| EngineError::InvalidFlag { flag: "--permission-mode", reason: format!("{mode} {why}") };
-        if self.options.restricted && mode == PermissionMode::BypassPermissions {
+        if self.options.restricted && mode == EffectiveMode::BypassPermissions {
             return Err(refused("cannot be used with --restricted"));
         }
         if settings.disables_mode(mode) {
             settings.problems.push(format!("the permission mode {mode}, which settings disable; the mode is default"));
-            return Ok(PermissionMode::Default);
+            return Ok(EffectiveMode::Default);
         }
         let sandboxed = self.var("IS_SANDBOX").is_some_and(|set| set == "1");
-        if mode == PermissionMode::BypassPermissions && !sandboxed && is_root() {
+        if mode == EffectiveMode::BypassPermissions && !sandboxed && rustix::process::geteuid().is_root() {
             return Err(EngineError::BypassAsRoot);
         }
         Ok(mode)
@@ -507,145 +411,7 @@ impl Launch {
     }
 }
 
-impl ResumePoint {
-    fn new(id: SessionId, path: PathBuf) -> Self {
-        Self {
-            id,
-            path,
-            context: Vec::new(),
-            logged_hashes: HashSet::new(),
-            resume_uuid: None,
-            cost_state: None,
-            title: None,
-            model: None,
-            turn_count: 0,
-            checkpoint_entries: Vec::new(),
-            unanswered_prompts: Vec::new(),
-            problems: Vec::new(),
-            is_resumed: false,
-        }
-    }
-
-    /// Reads a transcript, up to the entry `at` if one is given. With `dropping`, fails if more than the
-    /// turn of that prompt follows it.
-    fn read_session(
-        id: SessionId,
-        path: PathBuf,
-        at: Option<Uuid>,
-        dropping: Option<&str>,
-    ) -> Result<Self, EngineError> {
-        let mut conversation = Conversation::default();
-        let (mut costs, mut checkpoints, mut problems) = (None, Vec::new(), Vec::new());
-        let mut waiting = QueueReplay::default();
-        let mut logged = HashSet::new();
-        for read in Entries::open(&path)? {
-            let located = match read {
-                Ok(located) => located,
-                Err(problem) => {
-                    if problem.kind.is_line() && !problem.kind.is_harmless() {
-                        problems.push(format!("line {} of the session file: {}", problem.line, problem.message));
-                    }
-                    continue;
-                }
-            };
-            waiting.read_entry(&located.entry);
-            match located.entry {
-                Entry::CostState(state) => costs = Some(*state),
-                Entry::ApiRequestShape(line) => _ = logged.insert(line.shape_hash),
-                Entry::ApiRequestBlob(line) => _ = logged.insert(line.hash),
-                entry @ (Entry::FileHistorySnapshot(_) | Entry::FileHistoryDelta(_)) => checkpoints.push(entry),
-                entry => conversation.push(located.line, entry),
-            }
-        }
-        let nodes = match &at {
-            None => conversation.path(),
-            Some(line) => conversation
-                .path_to(line)
-                .ok_or_else(|| EngineError::EntryNotFound { id: id.to_string(), uuid: line.to_string() })?,
-        };
-        if let (Some(line), Some(prompt)) = (&at, dropping) {
-            check_drops_only(&conversation.path(), line, prompt)?;
-        }
-        let mut context = since_compaction(&nodes).into_iter().cloned().collect();
-        clear_microcompacted(&mut context);
-        let turns = conversation.turns().len() as u64;
-        let title = conversation.title().map(str::to_owned);
-        let model = last_model(&nodes);
-        // Resuming at an earlier entry drops everything after it.
-        let waiting = if at.is_some() { Vec::new() } else { waiting.into_unanswered() };
-        Ok(Self {
-            id,
-            path,
-            context,
-            resume_uuid: at,
-            cost_state: costs,
-            title,
-            model,
-            turn_count: turns,
-            checkpoint_entries: checkpoints,
-            logged_hashes: logged,
-            unanswered_prompts: waiting,
-            problems,
-            is_resumed: true,
-        })
-    }
-}
-
 /// Whether hooks and MCP servers start without the variables that hold credentials.
 fn scrubs_secrets(env: &BTreeMap<String, String>) -> bool {
     env.get("CLAUDE_CODE_SUBPROCESS_ENV_SCRUB").is_some_and(|set| !matches!(set.as_str(), "" | "0" | "false"))
-}
-
-/// Fails if anything but the turn of `prompt` follows an entry.
-fn check_drops_only(path: &[&Node], line: &Uuid, prompt: &str) -> Result<(), EngineError> {
-    let after = path.iter().skip_while(|node| node.uuid() != Some(line)).skip(1);
-    for node in after {
-        let uuid = node.uuid().map(Uuid::as_str).unwrap_or_default();
-        let reason = match &node.entry {
-            Entry::User(user) if uuid != prompt && is_user_prompt(user) => format!("{uuid} is another prompt"),
-            Entry::Attachment(line) if matches!(line.attachment, Attachment::QueuedCommand(_)) => {
-                format!("{uuid} was said while that turn ran")
-            }
-            _ => continue,
-        };
-        return Err(EngineError::ResumeDropsMore { reason });
-    }
-    Ok(())
-}
-
-/// Whether a `user` entry is a prompt, not a tool result or a note.
-fn is_user_prompt(user: &User) -> bool {
-    let answers = |block: &Block| matches!(block, Block::ToolResult(_));
-    !user.is_meta.is_true() && !user.message.content.blocks().iter().any(answers)
-}
-
-/// The model that was chosen for the last answer, whichever model gave it; `None` without an answer.
-fn last_model(path: &[&Node]) -> Option<String> {
-    path.iter()
-        .rev()
-        .find_map(|node| match &node.entry {
-            Entry::Assistant(line) => {
-                let answered = line.message.model.text().filter(|model| *model != synthetic::SYNTHETIC_MODEL)?;
-                Some(line.requested_model.text().unwrap_or(answered))
-            }
-            _ => None,
-        })
-        .map(str::to_owned)
-}
-
-/// Path of the last changed transcript of a folder among those that `is_wanted`.
-fn latest_session(folder: &Path, is_wanted: impl Fn(&PathBuf) -> bool) -> Option<PathBuf> {
-    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let sessions = files.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ext| ext == "jsonl"));
-    sessions.filter(is_wanted).max_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok())
-}
-
-#[cfg(unix)]
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
-}
-
-#[cfg(not(unix))]
-fn is_root() -> bool {
-    false
 }

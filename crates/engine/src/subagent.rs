@@ -399,7 +399,7 @@ impl SubagentRun {
 
     fn emit_ended(&self, status: TaskStatus, summary: &str, used: u64, turn: &TurnState) {
         let patch =
-            TaskPatch { status: status.as_str().into(), end_time: Maybe::Value(now_millis()), ..TaskPatch::default() };
+            TaskPatch { status: status.wire_state(), end_time: Maybe::Value(now_millis()), ..TaskPatch::default() };
         self.session.emit_system(System::TaskUpdated(Box::new(stream_only::TaskUpdated {
             task_id: Maybe::Value(self.info.id.clone()),
             run_id: Maybe::Value(self.info.run_id.clone()),
@@ -417,7 +417,7 @@ impl SubagentRun {
             task_id: Maybe::Value(self.info.id.clone()),
             run_id: Maybe::Value(self.info.run_id.clone()),
             tool_use_id: Maybe::Value(self.info.tool_use_id.clone()),
-            status: Maybe::Value(status.as_notification_str().into()),
+            status: Maybe::Value(status.notified_state()),
             output_file: Maybe::Value(self.output_file()),
             summary: Maybe::Value(summary.to_owned()),
             usage: Maybe::Value(Json::from_serialize(&usage)),

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::git::git_root;
 use crate::options::Options;
 use crate::path::resolve;
-use crate::permission::PermissionMode;
+use crate::permission::EffectiveMode;
 use crate::settings::{SettingSource, Settings, SettingsLayer};
 use crate::state_file;
 
@@ -75,8 +75,8 @@ fn strip_untrusted(layer: &mut SettingsLayer, hooks: bool) -> Option<String> {
     count("permissions.additionalDirectories", folders.len());
     let raises = |word: &String| {
         matches!(
-            PermissionMode::parse(word),
-            Some(PermissionMode::AcceptEdits | PermissionMode::Auto | PermissionMode::BypassPermissions)
+            EffectiveMode::parse(word),
+            Some(EffectiveMode::AcceptEdits | EffectiveMode::Auto | EffectiveMode::BypassPermissions)
         )
     };
     if known.permissions.default_mode.as_ref().is_some_and(raises) {

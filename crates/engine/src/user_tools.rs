@@ -7,7 +7,7 @@ use quipu_message::tool::ToolInput;
 use quipu_message::{Json, ToolName};
 use serde_json::{Value, json};
 
-use crate::permission::PermissionMode;
+use crate::permission::EffectiveMode;
 use crate::session::Session;
 use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 
@@ -107,8 +107,8 @@ impl Tool for ExitPlanModeTool {
     }
 
     fn run<'a>(&'a self, input: Value, _place: &'a Workspace, _call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
-        if self.session.permissions.mode() == PermissionMode::Plan {
-            self.session.set_mode(PermissionMode::Default);
+        if self.session.permissions.mode() == EffectiveMode::Plan {
+            self.session.set_mode(EffectiveMode::Default);
         }
         Box::pin(std::future::ready(ToolOutput::new("The user agrees with the plan. Begin with it.", &input)))
     }

@@ -29,8 +29,8 @@ pub struct ToolCall<'a> {
 }
 
 impl ToolCall<'_> {
-    /// Name of the tool as agents offer it: a tool of an MCP server is `mcp__server__tool`,
-    /// whoever called the server.
+    /// Name of the tool as agents offer it: a tool of an MCP server is `mcp__server__tool`, also
+    /// if the API server called it.
     pub fn tool_name(&self) -> ToolName {
         match self.server {
             Some(server) => ToolName::for_mcp(server, self.name),

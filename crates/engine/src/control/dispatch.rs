@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::{responses, settings_change};
 use crate::input::Prompt;
 use crate::mcp::ServersSet;
-use crate::permission::PermissionMode;
+use crate::permission::EffectiveMode;
 use crate::session::Session;
 
 /// The response to a request and the entries to emit after it, or an error.
@@ -291,11 +291,11 @@ fn set_thinking(session: &Session, body: &request::SetMaxThinkingTokens) {
 }
 
 fn set_permission_mode(session: &Session, word: &str) -> ControlResult {
-    let Some(mode) = PermissionMode::parse(word) else {
+    let Some(mode) = EffectiveMode::parse(word) else {
         let error = "Cannot set permission mode: must be one of acceptEdits, auto, bypassPermissions, default, dontAsk, manual, plan";
         return Err(RequestError { error: error.to_owned(), code: Some("invalid_mode") });
     };
-    if mode == PermissionMode::BypassPermissions && !session.options.may_skip_permissions {
+    if mode == EffectiveMode::BypassPermissions && !session.options.may_skip_permissions {
         let error = "Cannot set permission mode: the session was not started with --dangerously-skip-permissions";
         return Err(RequestError { error: error.to_owned(), code: Some("bypass_not_launched") });
     }

@@ -141,7 +141,7 @@ pub(super) fn permission_rules_response(session: &Session) -> ListPermissionRule
             Behavior::Ask => RuleBehavior::Ask,
         },
         rule: rule.rule.to_string(),
-        source: rule.source.as_str().into(),
+        source: rule.source.into(),
         ..PermissionRule::default()
     };
     let state = PermissionState {

@@ -18,7 +18,7 @@ use super::file_tools::is_covered_by_rule;
 use super::path_pattern::PathPattern;
 use super::rules::SourcedRule;
 use super::shell::{self, Redirect, Script, ShellParseError, SimpleCommand, Word};
-use super::{Behavior, PermissionMode, Rule, RuleSource, file_tools};
+use super::{Behavior, EffectiveMode, Rule, RuleSource, file_tools};
 use crate::path::{TargetPath, resolve, without_dots};
 use crate::sandbox::SandboxProfile;
 use crate::tool::Workspace;
@@ -46,10 +46,10 @@ pub(super) fn evaluate(ctx: &PermissionContext<'_>, input: &Value) -> Decision {
         ),
         Decision::Ask(approval) if !outside && is_approved_by_sandbox(ctx, command, &approval.reason) => {
             let reason =
-                if ctx.mode == PermissionMode::Auto { DecisionReason::Mode(ctx.mode) } else { DecisionReason::Sandbox };
+                if ctx.mode == EffectiveMode::Auto { DecisionReason::Mode(ctx.mode) } else { DecisionReason::Sandbox };
             Decision::Allow { reason, profile: SandboxProfile::Workspace }
         }
-        Decision::Allow { profile: SandboxProfile::Workspace, .. } if ctx.mode == PermissionMode::Auto => {
+        Decision::Allow { profile: SandboxProfile::Workspace, .. } if ctx.mode == EffectiveMode::Auto => {
             Decision::Allow { reason: DecisionReason::Mode(ctx.mode), profile: SandboxProfile::Workspace }
         }
         decision => decision,
@@ -61,10 +61,10 @@ pub(super) fn evaluate(ctx: &PermissionContext<'_>, input: &Value) -> Decision {
 fn is_approved_by_sandbox(ctx: &PermissionContext<'_>, command: &str, reason: &DecisionReason) -> bool {
     let sandbox = ctx.workspace.sandbox();
     let approves = match ctx.mode {
-        PermissionMode::Auto => sandbox.settings().auto_allow_bash_if_sandboxed != Some(false),
+        EffectiveMode::Auto => sandbox.settings().auto_allow_bash_if_sandboxed != Some(false),
         _ => sandbox.settings().approves_sandboxed(),
     };
-    if !approves || ctx.mode == PermissionMode::Plan || matches!(reason, DecisionReason::Rule { .. }) {
+    if !approves || ctx.mode == EffectiveMode::Plan || matches!(reason, DecisionReason::Rule { .. }) {
         return false;
     }
     let script = shell::parse(command).ok();
@@ -99,7 +99,7 @@ fn evaluate_command(ctx: &PermissionContext<'_>, command: &str) -> Decision {
         return deny_by_rule(rule);
     }
     let unclear = ask_if_deny_rules_unclear(ctx, possible);
-    if ctx.mode == PermissionMode::BypassPermissions {
+    if ctx.mode == EffectiveMode::BypassPermissions {
         return unclear.unwrap_or(Decision::allow_unsandboxed(DecisionReason::Mode(ctx.mode)));
     }
     if let Some(rule) = ctx.find_rule(Behavior::Ask, concerns) {
@@ -114,7 +114,7 @@ fn evaluate_command(ctx: &PermissionContext<'_>, command: &str) -> Decision {
         rule.rule.applies_to(&ToolName::Bash)
             && content.is_none_or(|text| !text.contains('*') && text == command.trim())
     };
-    if let Some(rule) = ctx.find_rule(Behavior::Allow, whole).filter(|_| ctx.mode != PermissionMode::Plan) {
+    if let Some(rule) = ctx.find_rule(Behavior::Allow, whole).filter(|_| ctx.mode != EffectiveMode::Plan) {
         let unclear = unclear.or_else(|| ask_if_files_unclear(ctx, possible, &folders));
         let unclear = unclear.filter(|_| rule.rule.content.is_none());
         return unclear.unwrap_or(Decision::allow_unsandboxed(DecisionReason::from_rule(rule)));
@@ -175,7 +175,7 @@ fn ask_if_files_unclear(
 fn decide_unparsed(ctx: &PermissionContext<'_>, error: &ShellParseError) -> Decision {
     let message = format!("This command needs approval: {error}, so it is not clear what it does.");
     match ctx.mode {
-        PermissionMode::Plan => Decision::Deny { message, reason: DecisionReason::Mode(ctx.mode) },
+        EffectiveMode::Plan => Decision::Deny { message, reason: DecisionReason::Mode(ctx.mode) },
         _ => ask_decision(message, DecisionReason::NotParsed(error.to_string())),
     }
 }
@@ -280,7 +280,7 @@ fn evaluate_commands(ctx: &PermissionContext<'_>, script: &Script, folders: &Pos
     };
     let findings: Vec<(&SimpleCommand, CommandFinding<'_>)> =
         script.commands.iter().map(|part| (part, inspect(part))).collect();
-    if ctx.mode == PermissionMode::Plan
+    if ctx.mode == EffectiveMode::Plan
         && findings.iter().any(|(_, finding)| !matches!(finding, CommandFinding::ReadOnly))
     {
         let message = "Cannot run this command while in plan mode: it may change things.".to_owned();

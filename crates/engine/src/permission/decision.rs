@@ -9,7 +9,7 @@ use quipu_message::{ToolName, synthetic};
 use serde_json::Value;
 
 use super::rules::SourcedRule;
-use super::{Behavior, PermissionMode, Rule, RuleSet, RuleSource, bash, file_tools, web};
+use super::{Behavior, EffectiveMode, Rule, RuleSet, RuleSource, bash, file_tools, web};
 use crate::path::TargetPath;
 use crate::sandbox::SandboxProfile;
 use crate::tool::Workspace;
@@ -67,7 +67,7 @@ pub enum DecisionReason {
         source: RuleSource,
     },
     /// The permission mode decided.
-    Mode(PermissionMode),
+    Mode(EffectiveMode),
     /// Each simple command of a shell script was evaluated separately.
     Subcommands,
     /// No rule matched; this is the default for the tool.
@@ -109,7 +109,7 @@ pub(crate) fn needs_user_interaction(tool: &ToolName) -> bool {
 
 /// Evaluates a tool call. Deny rules come first, then ask rules, the mode and allow rules;
 /// without a match the user is asked.
-pub fn evaluate(mode: PermissionMode, rules: &RuleSet, tool: &str, input: &Value, workspace: &Workspace) -> Decision {
+pub fn evaluate(mode: EffectiveMode, rules: &RuleSet, tool: &str, input: &Value, workspace: &Workspace) -> Decision {
     let tool = ToolName::from(tool);
     evaluate_target(mode, rules, &tool, input, workspace, file_tools::file_target(&tool, input, workspace).as_ref())
 }
@@ -118,7 +118,7 @@ pub fn evaluate(mode: PermissionMode, rules: &RuleSet, tool: &str, input: &Value
 /// The tool must open this same resolved path, so that a link that changes in between does
 /// not lead to another file than the one evaluated.
 pub fn evaluate_target(
-    mode: PermissionMode,
+    mode: EffectiveMode,
     rules: &RuleSet,
     tool: &ToolName,
     input: &Value,
@@ -133,7 +133,7 @@ pub fn evaluate_target(
         _ => ctx.evaluate_other_tool(input),
     };
     match decision {
-        Decision::Ask(approval) if mode == PermissionMode::DontAsk => {
+        Decision::Ask(approval) if mode == EffectiveMode::DontAsk => {
             let message = synthetic::automatic_denial_text(&approval.message);
             Decision::Deny { message, reason: DecisionReason::Mode(mode) }
         }
@@ -143,7 +143,7 @@ pub fn evaluate_target(
 
 /// Mode, rules, tool and workspace of one evaluation.
 pub(super) struct PermissionContext<'a> {
-    pub(super) mode: PermissionMode,
+    pub(super) mode: EffectiveMode,
     pub(super) rules: &'a RuleSet,
     pub(super) tool: &'a ToolName,
     pub(super) workspace: &'a Workspace,
@@ -164,7 +164,7 @@ impl<'a> PermissionContext<'a> {
         if let Some(rule) = self.find_rule(Behavior::Deny, &matches) {
             return Some(deny_by_rule(rule));
         }
-        if self.mode == PermissionMode::BypassPermissions {
+        if self.mode == EffectiveMode::BypassPermissions {
             return Some(Decision::allow_unsandboxed(DecisionReason::Mode(self.mode)));
         }
         let rule = self.find_rule(Behavior::Ask, &matches)?;
@@ -191,7 +191,7 @@ impl<'a> PermissionContext<'a> {
             return decision;
         }
         // A search changes nothing, also while a plan is made.
-        let may_run = self.mode != PermissionMode::Plan || *self.tool == ToolName::WebSearch;
+        let may_run = self.mode != EffectiveMode::Plan || *self.tool == ToolName::WebSearch;
         if let Some(rule) = self.find_rule(Behavior::Allow, about).filter(|_| may_run) {
             return Decision::allow_unsandboxed(DecisionReason::from_rule(rule));
         }
@@ -236,7 +236,7 @@ pub(super) fn suggest_rules(rules: impl IntoIterator<Item = Rule>, destination: 
     PermissionUpdate::AddRules(Box::new(AddRules {
         rules: rules.into_iter().map(|rule| PermissionRuleValue::from(&rule)).collect(),
         behavior: RuleBehavior::Allow,
-        destination: destination.as_str().into(),
+        destination: destination.into(),
         ..AddRules::default()
     }))
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::decision::{ApprovalRequest, Decision, DecisionReason, PermissionContext, suggest_rules};
 use super::path_pattern::PathPattern;
 use super::rules::SourcedRule;
-use super::{Behavior, PermissionMode, Rule, RuleSet, RuleSource};
+use super::{Behavior, EffectiveMode, Rule, RuleSet, RuleSource};
 use crate::guarded_paths::{comparable, guarded_names, is_in_repository};
 use crate::path::{TargetPath, resolve};
 use crate::tool::{HiddenFileFilter, Workspace};
@@ -59,7 +59,7 @@ pub(super) fn evaluate(ctx: &PermissionContext<'_>, input: &Value, target: &Targ
         }
         return ask_to_read(ctx, path);
     }
-    if ctx.mode == PermissionMode::Plan {
+    if ctx.mode == EffectiveMode::Plan {
         let message = format!("Cannot write to {} while in plan mode.", path.display());
         return Decision::Deny { message, reason: DecisionReason::Mode(ctx.mode) };
     }
@@ -103,7 +103,7 @@ fn ask_to_change(ctx: &PermissionContext<'_>, path: PathBuf, inside: bool) -> De
 pub(super) fn suggest_accept_edits(path: &Path, inside: bool) -> Vec<PermissionUpdate> {
     let destination = SettingsLocation::Session;
     let mode = PermissionUpdate::SetMode(Box::new(SetMode {
-        mode: PermissionMode::AcceptEdits.into(),
+        mode: EffectiveMode::AcceptEdits.into(),
         destination,
         ..SetMode::default()
     }));

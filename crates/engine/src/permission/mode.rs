@@ -4,9 +4,10 @@ use std::fmt;
 
 use quipu_message::values;
 
-/// Permission mode: which tool calls run without asking the user.
+/// Permission mode in force: which tool calls run without asking the user. Only modes that
+/// this agent has; `manual` is read as `default`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum PermissionMode {
+pub enum EffectiveMode {
     /// Reading is allowed; everything else is asked.
     #[default]
     Default,
@@ -22,7 +23,7 @@ pub enum PermissionMode {
     DontAsk,
 }
 
-impl PermissionMode {
+impl EffectiveMode {
     /// Parses the value used in JSON and flags; `None` if it is unknown. `manual` is another
     /// name for `default`.
     ///
@@ -58,13 +59,13 @@ impl PermissionMode {
     }
 }
 
-impl From<PermissionMode> for values::PermissionMode {
-    fn from(mode: PermissionMode) -> Self {
+impl From<EffectiveMode> for values::PermissionMode {
+    fn from(mode: EffectiveMode) -> Self {
         Self::from(mode.as_str())
     }
 }
 
-impl fmt::Display for PermissionMode {
+impl fmt::Display for EffectiveMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }

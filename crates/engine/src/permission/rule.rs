@@ -4,6 +4,7 @@ use std::fmt;
 
 use quipu_message::ToolName;
 use quipu_message::control::permission::PermissionRuleValue;
+use quipu_message::values::SettingsLocation;
 
 use super::bash::matches_wildcards;
 use super::file_tools;
@@ -159,6 +160,12 @@ impl Rule {
         let pieces: Vec<String> = self.tool.as_str().split('*').map(str::to_owned).collect();
         let matches_pattern = || self.tool.is_mcp() && matches_wildcards(&pieces, tool.as_str());
         self.applies_to(tool) || tool.may_belong_to(&self.tool) || matches_pattern()
+    }
+}
+
+impl From<RuleSource> for SettingsLocation {
+    fn from(source: RuleSource) -> Self {
+        Self::from(source.as_str())
     }
 }
 

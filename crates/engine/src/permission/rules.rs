@@ -5,7 +5,7 @@ use std::path::Path;
 use quipu_message::control::PermissionUpdate;
 use quipu_message::control::permission::PermissionRuleValue;
 
-use super::{Behavior, PermissionMode, Rule, RuleSource};
+use super::{Behavior, EffectiveMode, Rule, RuleSource};
 use crate::tool::Workspace;
 
 /// The permission rules of a session.
@@ -83,7 +83,7 @@ impl RuleSet {
         &mut self,
         update: &PermissionUpdate,
         workspace: &Workspace,
-    ) -> Result<Option<PermissionMode>, UpdateError> {
+    ) -> Result<Option<EffectiveMode>, UpdateError> {
         match update {
             PermissionUpdate::AddRules(body) => {
                 let (behavior, source) = parse_destination(body.behavior.as_str(), body.destination.as_str())?;
@@ -101,7 +101,7 @@ impl RuleSet {
                     .retain(|rule| rule.behavior != behavior || rule.source != source || !gone.contains(&rule.rule));
             }
             PermissionUpdate::SetMode(body) => {
-                let mode = PermissionMode::parse(body.mode.as_str());
+                let mode = EffectiveMode::parse(body.mode.as_str());
                 return mode
                     .map(Some)
                     .ok_or_else(|| UpdateError::UnknownWord { what: "mode", word: body.mode.to_string() });

@@ -7,7 +7,7 @@ use url::Url;
 
 use super::decision::{Decision, DecisionReason, PermissionContext, ask_decision, suggest_rules};
 use super::rules::SourcedRule;
-use super::{Behavior, PermissionMode, Rule, RuleSet, RuleSource};
+use super::{Behavior, EffectiveMode, Rule, RuleSet, RuleSource};
 use crate::tool::DeniedHostFilter;
 
 /// Returns a test of whether a rule denies or asks about the host of a URL. Redirects are
@@ -38,7 +38,7 @@ pub(super) fn evaluate(ctx: &PermissionContext<'_>, url: &str) -> Decision {
     let mut decision = ask_decision(format!("WebFetch of {url} needs approval."), DecisionReason::NoRule);
     if let Decision::Ask(approval) = &mut decision
         && !host.is_empty()
-        && ctx.mode != PermissionMode::Plan
+        && ctx.mode != EffectiveMode::Plan
     {
         let rule = Rule::new(ToolName::WebFetch, Some(&format!("domain:{host}")));
         approval.suggestions.push(suggest_rules([rule], RuleSource::Local));

@@ -6,7 +6,7 @@ use quipu_message::values::{CommandState, MessageLevel, SessionActivity};
 use quipu_message::{Entry, Maybe, Uuid};
 
 use super::Session;
-use crate::permission::PermissionMode;
+use crate::permission::EffectiveMode;
 
 impl Session {
     /// Emits a `system` line.
@@ -43,7 +43,7 @@ impl Session {
     }
 
     /// Changes the permission mode, and emits the change.
-    pub(crate) fn set_mode(&self, mode: PermissionMode) {
+    pub(crate) fn set_mode(&self, mode: EffectiveMode) {
         if self.permissions.replace_mode(mode) {
             self.emit_system(System::Status(Box::new(stream_only::Status {
                 status: Maybe::Null,

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures_util::future::join_all;
 use parking_lot::{Mutex, MutexGuard};
 use quipu_message::ToolUseId;
+use quipu_message::values::{TaskState, TaskType};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -58,10 +59,10 @@ pub enum TaskKind {
 
 impl TaskKind {
     /// Returns the value used in JSON.
-    pub fn as_str(&self) -> &'static str {
+    pub fn wire_type(&self) -> TaskType {
         match self {
-            Self::Command => "local_bash",
-            Self::Subagent(_) => "local_agent",
+            Self::Command => TaskType::LocalBash,
+            Self::Subagent(_) => TaskType::LocalAgent,
         }
     }
 }
@@ -79,18 +80,18 @@ pub enum TaskStatus {
 
 impl TaskStatus {
     /// Returns the value used in JSON.
-    pub fn as_str(self) -> &'static str {
+    pub fn wire_state(self) -> TaskState {
         match self {
-            Self::Running => "running",
-            Self::Exited(0) => "completed",
-            Self::Exited(_) => "failed",
-            Self::Killed => "killed",
+            Self::Running => TaskState::Running,
+            Self::Exited(0) => TaskState::Completed,
+            Self::Exited(_) => TaskState::Failed,
+            Self::Killed => TaskState::Killed,
         }
     }
 
     /// Returns the value used in task notifications, where a killed task is `stopped`.
-    pub fn as_notification_str(self) -> &'static str {
-        if self == Self::Killed { "stopped" } else { self.as_str() }
+    pub fn notified_state(self) -> TaskState {
+        if self == Self::Killed { TaskState::Stopped } else { self.wire_state() }
     }
 }
 

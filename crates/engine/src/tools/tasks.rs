@@ -77,13 +77,13 @@ async fn task_output(input: Value, workspace: &Workspace, call: &CallContext) ->
         TaskStatus::Exited(code) if task.kind == TaskKind::Command => Some(i64::from(code)),
         _ => None,
     };
-    let kind = task.kind.as_str();
+    let kind = task.kind.wire_type();
     let raw = TaskOutputWire {
         retrieval_status: retrieval_status.clone(),
         task: TaskWire {
             task_id: task.id.clone(),
-            task_type: kind.into(),
-            status: status.as_str().into(),
+            task_type: kind.clone(),
+            status: status.wire_state(),
             description: task.description.clone(),
             output: task_text(&task),
             exit_code: exit_code.into(),
@@ -95,7 +95,7 @@ async fn task_output(input: Value, workspace: &Workspace, call: &CallContext) ->
     let words = format!(
         "<retrieval_status>{retrieval_status}</retrieval_status>\n\n<task_id>{}</task_id>\n\n<task_type>{kind}</task_type>\n\n<status>{}</status>\n\n{code}<output>\n{}\n</output>",
         task.id,
-        status.as_str(),
+        status.wire_state(),
         raw.task.output
     );
     Ok(ToolOutput::new(words, &raw))
@@ -147,14 +147,14 @@ async fn stop_task(input: Value, workspace: &Workspace) -> Result<ToolOutput, To
     let id = request.task_id.text().unwrap_or_default();
     let task = workspace.tasks().find(id).ok_or_else(|| task_not_found(id))?;
     if !workspace.tasks().stop(id) {
-        let status = task.status().as_str();
+        let status = task.status().wire_state();
         return Err(ToolOutput::tool_use_error(format!("Task {id} is not running (status: {status})")));
     }
     task.mark_seen();
     task.wait().await;
     let raw = TaskStopOutput {
         message: format!("Successfully stopped task: {id} ({})", task.description),
-        task_type: task.kind.as_str().into(),
+        task_type: task.kind.wire_type(),
         task_id: task.id,
         ..TaskStopOutput::default()
     };

@@ -91,7 +91,7 @@ impl TraceBuilder {
         }
         for block in message.content.clone().into_blocks() {
             if let quipu_message::Block::ToolUse(call) = &block {
-                response.tool_calls.push(ToolCallRef { id: call.id.to_string(), name: call.name.clone() });
+                response.tool_calls.push(ToolCallRef { id: call.id.to_string(), name: call.name.to_string() });
             }
             let json = serde_json::to_string(&block).unwrap_or_default();
             if let Ok(part) = PromptPart::read_block(&json) {
