@@ -11,6 +11,7 @@ use std::time::Duration;
 
 pub mod fake_agent;
 pub mod generate;
+pub mod generate_calls;
 
 /// CPU time of this thread, which does not depend on the load of the machine. On systems other
 /// than Unix, the elapsed time.

@@ -1,6 +1,6 @@
 //! Builds a trace from raw calls.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::call::{Call, CallIdentity, Endpoint, RequestParts};
 use crate::import::CaptureFormat;
-use crate::prompt_store::{Breakpoint, PromptStore};
+use crate::prompt_store::{Breakpoint, PartKey, PromptStore, TextId};
 use crate::raw_call::RawCall;
 use crate::trace::{Source, Trace, TraceProblem};
 
@@ -22,6 +22,8 @@ mod response;
 pub struct TraceBuilder {
     trace: Trace,
     call_ids: HashSet<String>,
+    /// System prompts that were already read, by their text: billing line and blocks.
+    system_prompts: HashMap<Box<str>, (Option<TextId>, Vec<PartKey>)>,
     /// Random in each run, so that a hash of a credential cannot be looked up.
     account_hasher: RandomState,
 }
@@ -180,22 +182,35 @@ impl TraceBuilder {
         }
     }
 
+    /// Billing line and blocks of a system prompt. It is read only if its text is new.
+    fn read_system(&mut self, text: &str, view: &RequestView<'_>) -> (Option<TextId>, Vec<PartKey>) {
+        if let Some(known) = self.system_prompts.get(text) {
+            return known.clone();
+        }
+        let (mut billing_line, mut system) = (None, Vec::new());
+        for part in view.system_parts() {
+            let is_billing = billing_line.is_none() && system.is_empty() && starts_with_billing(&part);
+            let key = self.trace.prompts.add_part(part);
+            if is_billing {
+                billing_line = Some(key.text);
+            } else {
+                system.push(key);
+            }
+        }
+        self.system_prompts.insert(text.into(), (billing_line, system.clone()));
+        (billing_line, system)
+    }
+
     /// Reads system prompt and tools of a request.
     pub(crate) fn read_system_and_tools(
         &mut self,
         view: &RequestView<'_>,
         parts: &mut RequestParts,
     ) -> Result<(), serde_json::Error> {
-        let prompts = &mut self.trace.prompts;
-        for part in view.system_parts() {
-            let is_billing = parts.system.is_empty() && starts_with_billing(&part);
-            let key = prompts.add_part(part);
-            if is_billing && parts.billing_line.is_none() {
-                parts.billing_line = Some(key.text);
-            } else {
-                parts.system.push(key);
-            }
+        if let Some(system) = view.system {
+            (parts.billing_line, parts.system) = self.read_system(system.get(), view);
         }
+        let prompts = &mut self.trace.prompts;
         for tool in &view.tools {
             parts.tools.push(prompts.add_tool(tool.get())?);
         }

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use quipu_conversation::Tokens;
+use quipu_conversation::price::{BilledRequest, Cost, Prices};
 use quipu_message::StopReason;
 use quipu_message::api::{CacheMissReason, ContextEdit};
 
@@ -47,6 +48,24 @@ impl Call {
     /// Whether the call asked the model for a message and its request is known.
     pub fn is_message_call(&self) -> bool {
         self.endpoint == Endpoint::Messages && self.request.is_some()
+    }
+
+    /// Model that answered, or else the requested one.
+    pub fn model(&self) -> Option<&str> {
+        let requested = self.request.as_ref().map(|request| request.model.as_str());
+        self.response.model.as_deref().or(requested).filter(|model| !model.is_empty())
+    }
+
+    /// Cost of the call; `None` if its response had no token counts.
+    pub fn cost(&self, prices: &Prices) -> Option<Cost> {
+        Some(prices.cost(&BilledRequest {
+            model: self.model().unwrap_or_default(),
+            time: self.started_at,
+            tokens: self.response.tokens?,
+            web_searches: self.response.web_searches,
+            speed: self.response.speed.as_deref(),
+            geo: self.response.geo.as_deref(),
+        }))
     }
 }
 

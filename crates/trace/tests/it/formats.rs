@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use quipu_testkit as kit;
+use quipu_testkit::generate_calls::{CaptureSize, generate_capture};
 use quipu_trace::{Call, CallEnd, CaptureFormat, ImportError, Trace, TraceBuilder};
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -344,4 +345,42 @@ fn the_published_capture_of_claude_trace_is_read_whole() {
     assert_eq!(sum(|tokens| tokens.cache_read), 279_790);
     let sizes: Vec<usize> = trace.calls.iter().map(|call| call.request.as_ref().unwrap().messages.len()).collect();
     assert_eq!(sizes[32..35], [25, 1, 27]);
+}
+
+#[test]
+fn damaged_files_are_read_without_a_panic() {
+    let files = kit::files_under(&kit::fixture("traces"), |path| !path.to_string_lossy().contains("raw-bodies"));
+    assert!(files.len() >= 8);
+    for path in files {
+        let bytes = fs::read(&path).unwrap();
+        for step in 0..60 {
+            let place = bytes.len() * step / 60;
+            let mut changed = bytes.clone();
+            changed[place] = b"0{}\"]\x00\xff:9"[step % 9];
+            for damaged in [&bytes[..place], &bytes[place..], &changed] {
+                // An error is fine: the format may not be recognised.
+                let mut builder = TraceBuilder::default();
+                let _ = builder.import_reader(&path, damaged);
+                let trace = builder.finish();
+                assert!(trace.calls.len() <= 6, "{}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_long_capture_is_kept_in_the_size_of_its_new_content() {
+    let size = CaptureSize { sessions: 2, calls: 60, bytes_per_call: 800 };
+    let mut capture = Vec::new();
+    generate_capture(size, &mut capture).unwrap();
+    let mut builder = TraceBuilder::default();
+    builder.import_reader(Path::new("capture"), capture.as_slice()).unwrap();
+    let trace = builder.finish();
+    assert_eq!((trace.calls.len(), trace.problems.len()), (120, 0));
+    let new_content = 120 * size.bytes_per_call + 10_000;
+    assert!(capture.len() > 30 * new_content, "{}", capture.len());
+    // Each text once, with the JSON around it.
+    assert!(trace.prompts.text_bytes() < 2 * new_content, "{}", trace.prompts.text_bytes());
+    let tokens = trace.calls[119].response.tokens.unwrap();
+    assert_eq!((tokens.output, trace.calls[119].identity.session_id.as_deref()), (120, Some("1")));
 }
