@@ -12,6 +12,7 @@ use crate::global::GlobalArgs;
 use crate::part_args::PartArgs;
 use crate::time::parse_time_zone;
 use crate::token_limit::TokenLimit;
+use crate::trace::TraceArgs;
 
 /// Reads, counts and explains the conversations of Claude-Code-style agents.
 #[derive(Debug, Parser)]
@@ -95,6 +96,9 @@ pub(crate) enum Command {
         after_help = "Examples:\n  quipu doctor\n  quipu doctor --json | jq '.checks[] | select(.status != \"ok\")'"
     )]
     Doctor,
+    /// Show the API calls of captures and sessions
+    #[command(after_help = crate::trace::EXAMPLES)]
+    Trace(TraceArgs),
     /// Run a mock API server that answers from a script or a recording
     #[command(after_help = ANSWER_EXAMPLES)]
     Answer(AnswerArgs),

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use quipu_api::mock::ScriptError;
 use quipu_conversation::price::PriceError;
 use quipu_index::IndexError;
+use quipu_trace::ImportError;
 use quipu_transcript::find::ResolveError;
 use quipu_transcript::{DeleteError, FileError, LabelError, RepairError, error_chain};
 use serde_json::json;
@@ -93,6 +94,13 @@ fn code_and_hint(error: &anyhow::Error) -> (&'static str, String) {
     }
     if let Some(script) = error.downcast_ref::<ScriptError>() {
         return (script.code(), script.hint().to_owned());
+    }
+    if let Some(import) = error.downcast_ref::<ImportError>() {
+        let hint = match import {
+            ImportError::UnknownFormat { .. } => "`quipu trace --help` lists the formats",
+            _ => "",
+        };
+        return (import.code(), hint.to_owned());
     }
     if let Some(index) = error.downcast_ref::<IndexError>() {
         return (index.code(), "delete the file: the next command builds it again from the sessions".to_owned());

@@ -44,6 +44,7 @@ mod statusline;
 mod table;
 mod time;
 mod token_limit;
+mod trace;
 mod usage;
 
 use std::io::Write;
@@ -96,6 +97,7 @@ fn run(args: &Args, output: &Output) -> Result<ExitCode> {
         Command::Diff(diff) => diff::run(diff, &args.global, output),
         Command::Secrets(secrets) => secrets::run(secrets, &args.global, output),
         Command::Follow(follow) => follow::run(follow, &args.global, output),
+        Command::Trace(trace) => trace::run(trace, &args.global, output),
         Command::Answer(answer) => answer::run(answer, &args.global, output),
         Command::Resume(resume) => resume::run(resume, &args.global, output),
         Command::Rename(rename) => manage::rename(rename, &args.global, output),

@@ -185,6 +185,28 @@ fn help() {
 }
 
 #[test]
+fn trace_ls() {
+    let home = Home::new();
+    for name in ["claude-trace.jsonl", "session-old.jsonl", "flows.mitm"] {
+        fs::copy(quipu_testkit::fixture("traces").join(name), home.0.path().join(name)).unwrap();
+    }
+    fs::write(home.0.path().join("notes.txt"), "low water at six\n").unwrap();
+    let torn = fs::read_to_string(quipu_testkit::fixture("traces/claude-trace.jsonl")).unwrap();
+    fs::write(home.0.path().join("torn.jsonl"), &torn[..torn.len() - 100]).unwrap();
+    let commands: [&[&str]; 8] = [
+        &["trace", "ls", "--help"],
+        &["trace", "ls", "claude-trace.jsonl"],
+        &["trace", "ls", "session-old.jsonl", "flows.mitm"],
+        &["trace", "ls", "25d0"],
+        &["trace", "ls", "torn.jsonl"],
+        &["trace", "ls", "notes.txt"],
+        &["trace", "ls", "no-such-session"],
+        &["trace", "ls", "--json", "flows.mitm"],
+    ];
+    check_in(&home, "trace_ls", &commands);
+}
+
+#[test]
 fn show() {
     let commands: [&[&str]; 6] = [
         &["show", "empty.jsonl"],

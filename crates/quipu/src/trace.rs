@@ -1,0 +1,81 @@
+//! `quipu trace`: API calls in capture files and session files.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args as ClapArgs, Subcommand};
+use quipu_trace::Trace;
+
+use crate::error::print_warning;
+use crate::format::count;
+use crate::global::GlobalArgs;
+use crate::output::Output;
+use crate::sessions::resolve_session;
+
+mod ls;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  quipu trace ls latest                     API calls of the latest session
+  quipu trace ls .claude-trace/log.jsonl    those that claude-trace recorded
+  quipu trace ls --json flows.mitm | jq '.[].cost_usd'
+
+FILE is a capture of quipu, claude-trace, claude-tap (JSON lines or database), cc-viewer or \
+mitmproxy, an HTTP archive (HAR), a folder of OTEL_LOG_RAW_API_BODIES, a session file, or the name \
+of a session as in `quipu show`. The format is recognised by content.";
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct TraceArgs {
+    #[command(subcommand)]
+    command: TraceCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum TraceCommand {
+    /// List API calls: when, model, status, tokens, cost and session
+    #[command(after_help = ls::EXAMPLES, visible_alias = "list")]
+    Ls(FileArgs),
+}
+
+/// The files that a command reads.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct FileArgs {
+    /// Capture files, session files or sessions
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<String>,
+}
+
+pub(crate) fn run(args: &TraceArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
+    match &args.command {
+        TraceCommand::Ls(args) => ls::run(args, global, output),
+    }
+}
+
+/// Problems that are printed; the others are counted.
+const MAX_PROBLEMS_SHOWN: usize = 5;
+
+impl FileArgs {
+    /// Imports the files. What could not be read is printed on stderr.
+    pub(crate) fn open(&self, global: &GlobalArgs) -> Result<Trace> {
+        let path = |spec: &String| {
+            let path = PathBuf::from(spec);
+            if path.exists() { Ok(path) } else { resolve_session(spec, global) }
+        };
+        let paths = self.files.iter().map(path).collect::<Result<Vec<_>>>()?;
+        let trace = Trace::open(&paths)?;
+        for problem in trace.problems.iter().take(MAX_PROBLEMS_SHOWN) {
+            let path = trace.sources.get(problem.source).map(|source| source.path.display().to_string());
+            let path = path.unwrap_or_default();
+            match problem.line {
+                0 => print_warning(&format!("{path}: {}", problem.message)),
+                line => print_warning(&format!("{path}:{line}: {}", problem.message)),
+            }
+        }
+        let hidden = trace.problems.len().saturating_sub(MAX_PROBLEMS_SHOWN);
+        if hidden > 0 {
+            print_warning(&format!("and {}", count(hidden, "more problem")));
+        }
+        Ok(trace)
+    }
+}
