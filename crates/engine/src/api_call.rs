@@ -149,7 +149,7 @@ impl<'a> AgentContext<'a> {
                     self.log().finish_answer(&partial.blocks, |line| {
                         let content = std::mem::take(&mut line.message.content);
                         line.message = Message { content, ..answer.message.clone() };
-                    })?;
+                    });
                     return Ok(ApiCallOutcome::Answered { message: Box::new(answer.message), tool_runs });
                 }
                 Some(Err(error)) => return Ok(ApiCallOutcome::Failed(error)),
@@ -189,6 +189,9 @@ impl<'a> AgentContext<'a> {
             if let api::Delta::Thinking(piece) = &delta.delta {
                 self.emit_thinking_tokens(&piece.thinking, partial);
             }
+        }
+        if matches!(event, StreamEvent::BlockStart(_)) && !partial.blocks.is_empty() {
+            self.log().answer_continues();
         }
         match event {
             StreamEvent::BlockStop(_) => partial.held_block_stop = Some(event),
@@ -301,7 +304,7 @@ impl<'a> AgentContext<'a> {
             }
         }
         turn.stop_reason = None;
-        self.log().finish_answer(&partial.blocks, |_| ())?;
+        self.log().finish_answer(&partial.blocks, |_| ());
         Ok(self.closing_events(open, usage, &partial))
     }
 

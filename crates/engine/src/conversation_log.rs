@@ -208,15 +208,20 @@ impl ConversationLog {
         Ok(AnswerBlock { uuid, queued })
     }
 
-    /// Completes an answer: `end` changes its blocks that are not written yet, and always the last
-    /// one.
-    pub(crate) fn finish_answer(
-        &mut self,
-        blocks: &[AnswerBlock],
-        end: impl Fn(&mut Assistant),
-    ) -> Result<(), AppendError> {
+    /// Records that another block of an answer has begun, so that those before it need not wait for its
+    /// end.
+    pub(crate) fn answer_continues(&mut self) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.write_queued_soon();
+        }
+    }
+
+    /// Completes an answer: `end` changes its blocks that are not written yet.
+    pub(crate) fn finish_answer(&mut self, blocks: &[AnswerBlock], end: impl Fn(&mut Assistant)) {
         let blocks: Vec<&QueuedHandle> = blocks.iter().filter_map(|block| block.queued.as_ref()).collect();
-        self.recorder.as_mut().map_or(Ok(()), |recorder| recorder.finish_assistant(&blocks, end))
+        if let Some(recorder) = &mut self.recorder {
+            recorder.finish_assistant(&blocks, end);
+        }
     }
 
     /// Removes a failed answer from the conversation, which continues from `before`. Blocks that are

@@ -36,20 +36,23 @@ pub struct Durability {
     /// Whether entries are on stable storage before [`Recorder::record`] returns. Scripts that can
     /// run again may do without.
     pub sync: bool,
-    /// Longest time that a queued assistant entry stays unwritten.
+    /// Longest time that a queued assistant entry stays unwritten once it is known not to be the
+    /// last of its answer, or is finished.
     pub max_delay: Duration,
+    /// Longest time that the last queued assistant entry waits for its usage and stop reason.
+    pub max_open_delay: Duration,
 }
 
 impl Default for Durability {
     fn default() -> Self {
-        Self { sync: true, max_delay: Duration::from_millis(100) }
+        Self { sync: true, max_delay: Duration::from_millis(100), max_open_delay: Duration::from_secs(2) }
     }
 }
 
 /// Writes the file of one session.
 ///
-/// Assistant entries are [queued](Self::queue_assistant) for up to [`Durability::max_delay`], so
-/// that usage and stop reason, which arrive last, can still be filled in. Everything else is
+/// Assistant entries are [queued](Self::queue_assistant) for a while ([`Durability`]), so that
+/// usage and stop reason, which arrive last, can still be filled in. Everything else is
 /// [recorded](Self::record) at once, after the queued entries. A thread does the writing:
 /// methods whose name ends in `_then` return at once and call their [`OnWritten`] when the
 /// entries are written.
@@ -141,8 +144,8 @@ impl Recorder {
         Ok(())
     }
 
-    /// Queues an assistant entry. It is written after [`Durability::max_delay`], before the next
-    /// recorded entry, or when the queue is full.
+    /// Queues an assistant entry. It is written when [`Durability`] says, before the next recorded
+    /// entry, or when the queue is full.
     pub fn queue_assistant(&mut self, mut answer: Assistant) -> Result<QueuedHandle, AppendError> {
         let Some(uuid) = answer.envelope.uuid.get().cloned() else {
             return Err(AppendError::NoUuid { kind: "assistant".to_owned() });
@@ -150,27 +153,23 @@ impl Recorder {
         self.fill_envelope(&mut answer.envelope, self.leaf_uuid.clone().as_ref());
         self.recorded_uuids.insert(uuid.clone());
         self.leaf_uuid = Some(uuid);
-        Ok(self.writer.queue_assistant(answer, self.durability.max_delay))
+        let Durability { max_delay, max_open_delay, .. } = self.durability;
+        Ok(self.writer.queue_assistant(answer, max_delay, max_open_delay))
     }
 
-    /// Fills in usage and stop reason of an answer whose blocks were queued as one entry each. If the
-    /// last entry is written already, it is written again with the same UUID: readers use the later
-    /// line.
-    pub fn finish_assistant(
-        &mut self,
-        answer: &[&QueuedHandle],
-        end: impl Fn(&mut Assistant),
-    ) -> Result<(), AppendError> {
-        let Some((last, early)) = answer.split_last() else { return Ok(()) };
-        for block in early {
+    /// Writes queued assistant entries within [`Durability::max_delay`], because none of them is the last
+    /// of its answer.
+    pub fn write_queued_soon(&mut self) {
+        self.writer.write_within(self.durability.max_delay);
+    }
+
+    /// Fills in usage and stop reason of an answer whose blocks were queued as one entry each.
+    /// Entries that are written already stay as they are: each entry is written once.
+    pub fn finish_assistant(&mut self, answer: &[&QueuedHandle], end: impl Fn(&mut Assistant)) {
+        for block in answer {
             block.finish(&end);
         }
-        if last.finish(&end) {
-            return Ok(());
-        }
-        let mut answer = last.entry();
-        end(&mut answer);
-        self.record_bookkeeping_then(&[Entry::Assistant(Box::new(answer))], false, Box::new(|_| ()))
+        self.write_queued_soon();
     }
 
     /// Appends lines that are not part of the chain, such as titles, the last prompt and costs.

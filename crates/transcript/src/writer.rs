@@ -43,8 +43,11 @@ struct SharedState {
 #[derive(Default)]
 struct WriterQueue {
     items: VecDeque<QueueItem>,
-    /// When to write the assistant entries at the end of the queue, even if nothing follows them.
+    /// When to write the assistant entries at the end of the queue but the last one, even if nothing
+    /// is recorded after them.
     flush_at: Option<Instant>,
+    /// When to write the last one.
+    flush_last_at: Option<Instant>,
     /// Number of commits in the queue.
     queued_commits: usize,
     /// Whether the thread has written and synced everything it took from the queue.
@@ -122,11 +125,6 @@ impl QueuedHandle {
         is_unwritten
     }
 
-    /// Copy of the entry as it is now.
-    pub(crate) fn entry(&self) -> Assistant {
-        lock(&self.0).entry.clone()
-    }
-
     /// Removes the entry from the queue. Returns false if it is written already.
     pub fn withdraw(&self) -> bool {
         let mut answer = lock(&self.0);
@@ -182,18 +180,38 @@ impl Writer {
         self.shared.wake.notify_one();
     }
 
-    /// Queues an assistant entry, which is written with the next commit or after `delay`.
-    pub(crate) fn queue_assistant(&self, answer: Assistant, delay: Duration) -> QueuedHandle {
+    /// Queues an assistant entry, which is written with the next commit or after `max_open_delay`. The
+    /// entries before it are written after `max_delay`.
+    pub(crate) fn queue_assistant(
+        &self,
+        answer: Assistant,
+        max_delay: Duration,
+        max_open_delay: Duration,
+    ) -> QueuedHandle {
         let answer = Arc::new(Mutex::new(QueuedAssistant { entry: answer, state: QueuedState::Open }));
         let mut queue = lock(&self.shared.queue);
+        let (now, follows) = (Instant::now(), !queue.items.is_empty());
         queue.items.push_back(QueueItem::Assistant(Arc::clone(&answer)));
-        let full = queue.items.len() >= MAX_QUEUED_ENTRIES;
-        if full || queue.flush_at.is_none() {
-            let delay = if full { Duration::ZERO } else { delay };
-            queue.flush_at = Some(Instant::now() + delay);
+        if queue.items.len() >= MAX_QUEUED_ENTRIES {
+            queue.flush_last_at = Some(now);
+        } else {
+            if follows {
+                queue.flush_at.get_or_insert(now + max_delay);
+            }
+            queue.flush_last_at = Some(now + max_open_delay);
+        }
+        self.shared.wake.notify_one();
+        QueuedHandle(answer)
+    }
+
+    /// Writes everything in the queue after `delay` at the latest.
+    pub(crate) fn write_within(&self, delay: Duration) {
+        let mut queue = lock(&self.shared.queue);
+        if !queue.items.is_empty() {
+            let due = Instant::now() + delay;
+            queue.flush_last_at = Some(queue.flush_last_at.map_or(due, |at| at.min(due)));
             self.shared.wake.notify_one();
         }
-        QueuedHandle(answer)
     }
 
     /// Writes the queue and stops the thread.
@@ -232,10 +250,9 @@ impl WriterThread {
         let mut queue = lock(&shared.queue);
         loop {
             let now = Instant::now();
-            let due = queue.flush_at.is_some_and(|due| due <= now);
-            queue = if queue.queued_commits > 0 || due || queue.closed {
-                let all = due || queue.closed;
-                let ready = queue.take_ready(all);
+            let next_due = queue.flush_at.into_iter().chain(queue.flush_last_at).min();
+            queue = if queue.queued_commits > 0 || queue.closed || next_due.is_some_and(|due| due <= now) {
+                let ready = queue.take_ready(now);
                 let closed = queue.closed;
                 drop(queue);
                 self.write_items(ready);
@@ -245,7 +262,7 @@ impl WriterThread {
                 let mut queue = lock(&shared.queue);
                 queue.is_synced = self.pending.is_empty() && self.serialize_error.is_none() && self.journal.is_synced();
                 queue
-            } else if let Some(due) = queue.flush_at {
+            } else if let Some(due) = next_due {
                 shared.wake.wait_timeout(queue, due - now).unwrap_or_else(PoisonError::into_inner).0
             } else {
                 shared.wake.wait(queue).unwrap_or_else(PoisonError::into_inner)
@@ -308,14 +325,23 @@ impl WriterThread {
 }
 
 impl WriterQueue {
-    /// Removes the items to write now: all, or those up to the last commit. Assistant entries after
-    /// it may still change.
-    fn take_ready(&mut self, all: bool) -> VecDeque<QueueItem> {
-        let last = self.items.iter().rposition(|item| matches!(item, QueueItem::Commit { .. }));
-        let count = if all { self.items.len() } else { last.map_or(0, |last| last + 1) };
+    /// Removes the items to write now: those up to the last commit, and assistant entries after it
+    /// that are due. The others may still change.
+    fn take_ready(&mut self, now: Instant) -> VecDeque<QueueItem> {
+        let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
+        let last_commit = self.items.iter().rposition(|item| matches!(item, QueueItem::Commit { .. }));
+        let committed = last_commit.map_or(0, |last| last + 1);
+        let count = match self.items.len() {
+            all if self.closed || is_due(self.flush_last_at) => all,
+            all if is_due(self.flush_at) => committed.max(all.saturating_sub(1)),
+            _ => committed,
+        };
         let rest = self.items.split_off(count);
-        if rest.is_empty() {
+        if rest.len() <= 1 {
             self.flush_at = None;
+        }
+        if rest.is_empty() {
+            self.flush_last_at = None;
         }
         self.queued_commits = 0;
         self.is_synced = false;

@@ -33,7 +33,8 @@ fn spawn_writer(path: &Path, name: &str) -> Child {
 fn writer_child() {
     let Some(path) = std::env::var_os("QUIPU_CRASH_WRITER") else { return };
     let mut stamp = SequentialStamps(std::env::var("QUIPU_CRASH_NAME").unwrap().parse::<u64>().unwrap() << 24);
-    let durability = Durability { sync: true, max_delay: Duration::from_millis(2) };
+    let durability =
+        Durability { sync: true, max_delay: Duration::from_millis(2), max_open_delay: Duration::from_millis(2) };
     let mut recorder = Recorder::resume(path.as_ref(), envelope_defaults(), durability).unwrap();
     let mut say = std::io::stdout();
     for n in 0.. {

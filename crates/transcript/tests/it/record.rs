@@ -8,7 +8,7 @@ use quipu_transcript::{AppendError, Durability, Fork, Recorder, TranscriptState,
 use tempfile::tempdir;
 
 use crate::support::{
-    SequentialStamps, assistant, compact_boundary, envelope_defaults, fast_durability, has_problem, read_chain,
+    SequentialStamps, assistant, compact_boundary, envelope_defaults, fast_durability, read_chain, slow_durability,
     to_entry, user,
 };
 
@@ -49,7 +49,7 @@ fn a_flood_of_answers_is_written_as_it_comes() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
     let mut stamp = SequentialStamps(0);
-    let durability = Durability { sync: false, max_delay: Duration::from_secs(3600) };
+    let durability = slow_durability();
     let mut recorder = Recorder::create(&path, envelope_defaults(), durability).unwrap();
     for n in 0..300 {
         recorder.queue_assistant(assistant(&n.to_string(), &mut stamp)).unwrap();
@@ -68,7 +68,7 @@ fn a_queued_answer_is_written_as_it_is_at_the_end_of_its_wait() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
     let mut stamp = SequentialStamps(0);
-    let durability = Durability { sync: false, max_delay: Duration::from_secs(3600) };
+    let durability = slow_durability();
     let mut recorder = Recorder::create(&path, envelope_defaults(), durability).unwrap();
     recorder.record(&[to_entry(user("go", &mut stamp))]).unwrap();
     let queued = recorder.queue_assistant(assistant("partial", &mut stamp)).unwrap();
@@ -87,7 +87,8 @@ fn a_queued_answer_is_written_without_being_asked_for() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
     let mut stamp = SequentialStamps(0);
-    let durability = Durability { sync: false, max_delay: Duration::from_millis(1) };
+    let durability =
+        Durability { sync: false, max_delay: Duration::from_secs(3600), max_open_delay: Duration::from_millis(1) };
     let mut recorder = Recorder::create(&path, envelope_defaults(), durability).unwrap();
     recorder.queue_assistant(assistant("soon", &mut stamp)).unwrap();
     while read_chain(&path).is_empty() {
@@ -179,7 +180,7 @@ fn an_answer_that_is_withdrawn_in_time_is_not_written() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
     let mut stamp = SequentialStamps(0);
-    let durability = Durability { sync: false, max_delay: Duration::from_secs(3600) };
+    let durability = slow_durability();
     let mut recorder = Recorder::create(&path, envelope_defaults(), durability).unwrap();
     let prompt_id = recorder.record(&[to_entry(user("go", &mut stamp))]).unwrap().unwrap();
     let early = recorder.queue_assistant(assistant("written early", &mut stamp)).unwrap();
@@ -196,27 +197,43 @@ fn an_answer_that_is_withdrawn_in_time_is_not_written() {
 }
 
 #[test]
-fn the_end_of_an_answer_is_written_though_the_answer_was() {
+fn each_block_is_written_once() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
     let mut stamp = SequentialStamps(0);
-    let durability = Durability { sync: false, max_delay: Duration::from_secs(3600) };
-    let mut recorder = Recorder::create(&path, envelope_defaults(), durability).unwrap();
+    let mut recorder = Recorder::create(&path, envelope_defaults(), slow_durability()).unwrap();
     recorder.record(&[to_entry(user("go", &mut stamp))]).unwrap();
-    let queued = recorder.queue_assistant(assistant("done", &mut stamp)).unwrap();
-    let stopped = |line: &mut Assistant| line.message.stop_reason = Maybe::Value("max_tokens".into());
+    let early = recorder.queue_assistant(assistant("written early", &mut stamp)).unwrap();
     recorder.flush().unwrap();
-    recorder.finish_assistant(&[&queued], stopped).unwrap();
-    recorder.record(&[to_entry(user("next", &mut stamp))]).unwrap();
+    let last = recorder.queue_assistant(assistant("in time", &mut stamp)).unwrap();
+    let stopped = |line: &mut Assistant| line.message.stop_reason = Maybe::Value("max_tokens".into());
+    recorder.finish_assistant(&[&early, &last], stopped);
     recorder.close().unwrap();
-    let chain = read_chain(&path);
-    assert_eq!((chain.len(), &chain[1]), (4, &chain[2]), "the same line again");
-    assert_eq!(chain[3].1.as_ref(), Some(&chain[2].0));
+    assert_eq!(read_chain(&path).len(), 3);
     let conversation = load_session(&path).unwrap();
     let answers: Vec<_> = conversation.path().into_iter().filter_map(|node| node.assistant()).collect();
-    assert_eq!(answers.len(), 1);
-    assert_eq!(answers[0].message.stop_reason.text(), Some("max_tokens"));
-    assert!(!has_problem(&path, "id.reused"));
+    let reasons: Vec<_> = answers.iter().map(|answer| answer.message.stop_reason.text()).collect();
+    assert_eq!(reasons, [Some("stop_sequence"), Some("max_tokens")]);
+}
+
+#[test]
+fn only_the_last_block_waits_for_the_end_of_the_answer() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let mut stamp = SequentialStamps(0);
+    let durability = Durability { max_delay: Duration::from_millis(1), ..slow_durability() };
+    let mut recorder = Recorder::create(&path, envelope_defaults(), durability).unwrap();
+    let blocks: Vec<_> =
+        (0..3).map(|n| recorder.queue_assistant(assistant(&n.to_string(), &mut stamp)).unwrap()).collect();
+    while read_chain(&path).len() < 2 {
+        std::thread::yield_now();
+    }
+    assert!(blocks[2].update(|_| ()), "still waiting");
+    recorder.finish_assistant(&blocks.iter().collect::<Vec<_>>(), |_| ());
+    while read_chain(&path).len() < 3 {
+        std::thread::yield_now();
+    }
+    recorder.close().unwrap();
 }
 
 #[test]

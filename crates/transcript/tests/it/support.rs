@@ -37,6 +37,12 @@ pub(crate) fn fast_durability() -> Durability {
     Durability { sync: false, ..Durability::default() }
 }
 
+/// Queued answers are written only with what follows them.
+pub(crate) fn slow_durability() -> Durability {
+    let long = std::time::Duration::from_secs(3600);
+    Durability { sync: false, max_delay: long, max_open_delay: long }
+}
+
 pub(crate) fn user(text: &str, stamp: &mut SequentialStamps) -> User {
     factory::user(text, stamp)
 }
