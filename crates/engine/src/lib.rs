@@ -81,6 +81,7 @@ mod output;
 mod output_style;
 mod path;
 mod permission;
+mod pdf;
 mod permission_flow;
 mod private_file;
 mod queue;
@@ -122,7 +123,7 @@ pub use error::{EngineError, InputError};
 pub use flags::split_list;
 pub use mcp::{McpFiles, McpScope, McpServerEntry, check_mcp_server};
 pub use options::{Autocompact, Format, Options, PluginDir, ResumeMode, Worktree};
-pub use sandbox::{SandboxMode, launch as launch_sandbox};
+pub use sandbox::SandboxMode;
 pub use settings::SettingsError;
 
 /// The version of the stream and transcript formats that this agent implements.
@@ -130,6 +131,14 @@ pub const VERSION: &str = "2.1.325";
 
 /// The capabilities that the agent reports to hosts.
 const CAPABILITIES: [&str; 3] = ["interrupt_receipt_v1", "interrupt_cancel_queued_v1", "mcp_read_resource_v1"];
+/// Runs a role that the agent starts its own program in: the launcher of the sandbox, or the reader
+/// of PDF files. Returns `None` if the process was not started for one.
+///
+/// Must be called first in `main`: there must be no other thread yet.
+pub fn run_internal_role() -> Option<std::process::ExitCode> {
+    sandbox::launch().or_else(pdf::serve)
+}
+
 
 /// What the integration tests and benches of this crate reach into; not for others.
 #[doc(hidden)]

@@ -96,6 +96,8 @@ wire! {
         offset: opt u64,
         /// Number of lines.
         limit: opt u64,
+        /// Pages of a PDF file, such as `3` or `1-5`.
+        pages: opt String,
     }
 }
 

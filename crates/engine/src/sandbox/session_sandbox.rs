@@ -55,8 +55,8 @@ pub enum SandboxLevel {
 /// Options of a [`Sandbox`].
 #[derive(Debug, Clone, Default)]
 pub struct SandboxOptions {
-    /// The program that calls [`launch`](super::launch) first: the agent itself, or
-    /// `quipu-launcher`. Without one there is no sandbox.
+    /// The program that calls [`run_internal_role`](crate::run_internal_role) first: the agent
+    /// itself, or `quipu-launcher`. Without one there is no sandbox, and PDF files are not read.
     pub launcher: Option<PathBuf>,
     /// Whether to use the sandbox.
     pub mode: SandboxMode,
@@ -89,6 +89,11 @@ impl Sandbox {
             cache: Mutex::default(),
             temp_root: folder.to_owned(),
         }
+    }
+
+    /// Returns the program that has the internal roles; `None` if there is none.
+    pub(crate) fn launcher(&self) -> Option<&Path> {
+        self.options.launcher.as_deref()
     }
 
     /// Returns the `sandbox` settings.

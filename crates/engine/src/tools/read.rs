@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::{into_output, parse_input};
 use crate::path::TargetPath;
+use crate::pdf::{self, MAX_DOCUMENT_BYTES, PageRange};
 use crate::safe_file;
 use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 
@@ -28,8 +29,9 @@ const MAX_TEXT_BYTES: usize = 100_000;
 const MAX_FILE_BYTES: u64 = 64 << 20;
 /// Maximum size of an image that the API accepts, as base64.
 pub(crate) const MAX_IMAGE_BASE64: usize = 5 << 20;
-/// Maximum size of a PDF that the API accepts.
-const MAX_DOCUMENT_BYTES: usize = 24 << 20;
+/// Maximum number of pages of a PDF that is read whole: the API accepts no more of a model with the
+/// usual context.
+const MAX_WHOLE_PDF_PAGES: usize = 100;
 
 /// The Read tool.
 #[derive(Debug, Clone, Copy)]
@@ -41,8 +43,9 @@ impl Tool for Read {
             name: ToolName::Read,
             description: "Reads a file. Text comes with line numbers (number, tab, line), at most 2000 lines from \
                           `offset` on; long files are read in parts with `offset` and `limit`. Images and PDF files \
-                          are shown to you, notebooks come cell by cell. Folders cannot be read: list them with Bash \
-                          or Glob. Several files can be read in one answer."
+                          are shown to you; of a long PDF (over 10 pages) choose some with `pages`. Notebooks come \
+                          cell by cell. Folders cannot be read: list them with Bash or Glob. Several files can be \
+                          read in one answer."
                 .into(),
             input_schema: json!({
                 "type": "object",
@@ -50,6 +53,7 @@ impl Tool for Read {
                     "file_path": {"type": "string", "description": "The file, best as an absolute path"},
                     "offset": {"type": "integer", "minimum": 0, "description": "The first line to read, counted from 1"},
                     "limit": {"type": "integer", "minimum": 1, "description": "How many lines to read"},
+                    "pages": {"type": "string", "description": "The pages of a PDF file to read, such as 3 or 1-5; at most 20"},
                 },
                 "required": ["file_path"],
                 "additionalProperties": false,
@@ -77,7 +81,7 @@ async fn run(input: Value, workspace: &Workspace, call: &CallContext) -> Result<
         return image_output(media_type, &bytes);
     }
     if bytes.starts_with(b"%PDF-") {
-        return document_output(name, &bytes);
+        return document_output(name, bytes, request.pages.text().unwrap_or_default(), workspace).await;
     }
     if path.extension().is_some_and(|ext| ext == "ipynb") {
         return notebook::notebook_output(name, &bytes);
@@ -176,25 +180,48 @@ fn image_output(media_type: &str, bytes: &[u8]) -> Result<ToolOutput, ToolOutput
     Ok(ToolOutput::new(vec![block], &ReadOutput { kind: ReadKind::Image, file, ..Default::default() }))
 }
 
-fn document_output(name: String, bytes: &[u8]) -> Result<ToolOutput, ToolOutput> {
-    if bytes.len() > MAX_DOCUMENT_BYTES {
-        return Err(ToolOutput::failure(format!(
-            "The document holds {}; at most {} can be shown. Split it first.",
-            format_size(bytes.len() as u64),
-            format_size(MAX_DOCUMENT_BYTES as u64)
-        )));
-    }
-    let data = BASE64.encode(bytes);
-    let words = Block::new_text(format!("PDF file read: {name} ({})", format_size(bytes.len() as u64)));
+/// Shows a PDF, or only its `pages` if that is not empty.
+async fn document_output(
+    name: String,
+    bytes: Vec<u8>,
+    pages: &str,
+    workspace: &Workspace,
+) -> Result<ToolOutput, ToolOutput> {
+    let fail = |error: String| ToolOutput::failure(format!("{name} cannot be read: {error}."));
+    let range = if pages.is_empty() { None } else { Some(pages.parse::<PageRange>().map_err(fail)?) };
+    let reader = workspace.sandbox().launcher().ok_or_else(|| fail("there is no reader of PDF files".to_owned()))?;
+    let read = pdf::read_pages(reader, &bytes, range).await.map_err(fail)?;
+    let count = read.page_count;
+    let original_size = bytes.len() as u64;
+    let (data, words) = match range {
+        Some(range) => {
+            (read.document, format!("PDF pages read: {range} of {count} from {name} ({})", format_size(original_size)))
+        }
+        None if count > MAX_WHOLE_PDF_PAGES => {
+            return Err(fail(format!(
+                "it has {count} pages, and more than {MAX_WHOLE_PDF_PAGES} are not read at once. Choose some with the \
+                 parameter `pages`, such as 1-5; at most 20 in one call"
+            )));
+        }
+        None if bytes.len() > MAX_DOCUMENT_BYTES => {
+            let (size, max) = (format_size(original_size), format_size(MAX_DOCUMENT_BYTES as u64));
+            return Err(fail(format!(
+                "it holds {size}, and at most {max} can be shown. Choose some pages with the parameter `pages`"
+            )));
+        }
+        None => (bytes, format!("PDF file read: {name} ({})", format_size(original_size))),
+    };
+    let data = BASE64.encode(data);
     let file = ReadFileOutput {
         file_path: name.into(),
         base64: data.clone().into(),
-        original_size: (bytes.len() as u64).into(),
+        original_size: original_size.into(),
         ..Default::default()
     };
     let block =
         Block::Document(Box::new(Document { source: base64_source("application/pdf", data), ..Default::default() }));
-    Ok(ToolOutput::new(vec![words, block], &ReadOutput { kind: ReadKind::Pdf, file, ..Default::default() }))
+    let raw = ReadOutput { kind: ReadKind::Pdf, file, ..Default::default() };
+    Ok(ToolOutput::new(vec![Block::new_text(words), block], &raw))
 }
 
 fn base64_source(media_type: &str, data: String) -> MediaSource {

@@ -25,8 +25,8 @@ use quipu_engine::{EngineError, VERSION};
 use quipu_engine::{Format, Options, PluginDir, ResumeMode, Worktree};
 
 fn main() -> ExitCode {
-    // First of all, because this program is also the launcher of the sandbox.
-    if let Some(code) = quipu_engine::launch_sandbox() {
+    // First of all, because this program is also the launcher of the sandbox and the reader of PDF files.
+    if let Some(code) = quipu_engine::run_internal_role() {
         return code;
     }
     make_undumpable();
