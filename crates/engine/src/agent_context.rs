@@ -249,6 +249,7 @@ impl AgentContext<'_> {
         HookInputBase {
             agent_id: subagent.map(|subagent| subagent.id.clone()).into(),
             agent_type: subagent.map(|subagent| subagent.agent_type.clone()).into(),
+            cwd: Maybe::Value(self.workspace.cwd().display().to_string()),
             ..self.session.hook_base()
         }
     }

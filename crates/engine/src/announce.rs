@@ -38,7 +38,7 @@ pub(crate) fn due_attachments(ctx: &AgentContext<'_>) -> Vec<Entry> {
     let known = AnnouncedFacts::from_context(ctx.log().context());
     let style = ctx.session.output_style().filter(|_| ctx.is_main());
     let facts = [
-        known.environment_attachment(ctx.session),
+        known.environment_attachment(ctx),
         known.model_attachment(&ctx.model),
         known.style_text_attachment(style.as_ref()),
         known.deferred_tools_attachment(ctx),
@@ -187,8 +187,8 @@ impl AnnouncedFacts {
         }
     }
 
-    fn environment_attachment(&self, session: &Session) -> Option<Entry> {
-        let (root, folders) = (session.workspace.root(), session.workspace.folders());
+    fn environment_attachment(&self, ctx: &AgentContext<'_>) -> Option<Entry> {
+        let (root, folders) = (ctx.workspace.root(), ctx.workspace.folders());
         let others: Vec<String> =
             folders.iter().filter(|folder| *folder != root).map(|folder| folder.display().to_string()).collect();
         let snapshot = EnvironmentSnapshot {
@@ -197,7 +197,7 @@ impl AnnouncedFacts {
             is_git_repo: Maybe::Value(git::git_root(root).is_some()),
             additional_working_directories: Maybe::Value(others.clone()),
             platform: Maybe::Value(std::env::consts::OS.to_owned()),
-            shell: shell_name(session).into(),
+            shell: shell_name(ctx.session).into(),
             ..EnvironmentSnapshot::default()
         };
         let snapshot = Json::from_serialize(&snapshot);

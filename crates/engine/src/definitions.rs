@@ -59,6 +59,12 @@ pub(crate) struct AgentDefinition {
     pub disallowed_tools: Vec<ToolName>,
     /// Its model; `None` for the session's.
     pub model: Option<String>,
+    /// `worktree` if it works in a git worktree of its own.
+    pub isolation: Option<String>,
+    /// Maximum number of API calls; `None` for no limit.
+    pub max_turns: Option<u64>,
+    /// Whether it runs in the background unless the call says otherwise.
+    pub is_background: bool,
     /// Where the definition comes from.
     pub(crate) origin: AgentOrigin,
 }
@@ -102,6 +108,9 @@ impl AgentDefinition {
             tools: front.tools.map(NameList::into_tool_names),
             disallowed_tools: front.disallowed_tools.map(NameList::into_tool_names).unwrap_or_default(),
             model: front.model,
+            isolation: front.isolation,
+            max_turns: front.max_turns,
+            is_background: front.background.unwrap_or_default(),
             origin,
         })
     }
@@ -248,6 +257,9 @@ impl Definitions {
                 tools: given.tools.map(NameList::into_tool_names),
                 disallowed_tools: given.disallowed_tools.map(NameList::into_tool_names).unwrap_or_default(),
                 model: given.model,
+                isolation: given.isolation,
+                max_turns: given.max_turns,
+                is_background: given.background.unwrap_or_default(),
                 origin: AgentOrigin::Host,
                 name: name.clone(),
             };
@@ -373,6 +385,10 @@ struct FrontMatter {
     #[serde(rename = "disallowedTools")]
     disallowed_tools: Option<NameList>,
     model: Option<String>,
+    isolation: Option<String>,
+    #[serde(rename = "maxTurns")]
+    max_turns: Option<u64>,
+    background: Option<bool>,
     #[serde(rename = "keep-coding-instructions")]
     keep_coding_instructions: Option<bool>,
 }
@@ -388,6 +404,12 @@ struct AgentJson {
     disallowed_tools: Option<NameList>,
     #[serde(default)]
     model: Option<String>,
+    #[serde(default)]
+    isolation: Option<String>,
+    #[serde(default, rename = "maxTurns")]
+    max_turns: Option<u64>,
+    #[serde(default)]
+    background: Option<bool>,
 }
 
 /// Names as a list, or as one string with commas.
@@ -512,6 +534,9 @@ fn builtin_agents() -> [AgentDefinition; 3] {
         tools: None,
         disallowed_tools: without.to_vec(),
         model: None,
+        isolation: None,
+        max_turns: None,
+        is_background: false,
         origin: AgentOrigin::Builtin,
     };
     [

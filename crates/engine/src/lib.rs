@@ -80,8 +80,8 @@ mod options;
 mod output;
 mod output_style;
 mod path;
-mod permission;
 mod pdf;
+mod permission;
 mod permission_flow;
 mod private_file;
 mod queue;
@@ -129,8 +129,6 @@ pub use settings::SettingsError;
 /// The version of the stream and transcript formats that this agent implements.
 pub const VERSION: &str = "2.1.325";
 
-/// The capabilities that the agent reports to hosts.
-const CAPABILITIES: [&str; 3] = ["interrupt_receipt_v1", "interrupt_cancel_queued_v1", "mcp_read_resource_v1"];
 /// Runs a role that the agent starts its own program in: the launcher of the sandbox, or the reader
 /// of PDF files. Returns `None` if the process was not started for one.
 ///
@@ -139,6 +137,8 @@ pub fn run_internal_role() -> Option<std::process::ExitCode> {
     sandbox::launch().or_else(pdf::serve)
 }
 
+/// The capabilities that the agent reports to hosts.
+const CAPABILITIES: [&str; 3] = ["interrupt_receipt_v1", "interrupt_cancel_queued_v1", "mcp_read_resource_v1"];
 
 /// What the integration tests and benches of this crate reach into; not for others.
 #[doc(hidden)]

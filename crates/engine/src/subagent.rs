@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
-use quipu_message::bookkeeping::{AgentMetadata, SubagentMeta};
+use quipu_message::bookkeeping::{AgentMetadata, SubagentMeta, WorktreeSession};
 use quipu_message::hook::{HookInputBase, SubagentStart};
 use quipu_message::system::{System, stream_only};
 use quipu_message::tool::{AgentInput, AgentOutput, TaskPatch, TaskUsage};
@@ -22,6 +22,8 @@ use crate::announce;
 use crate::clock::{Clock, new_id, new_run_id, now_millis};
 use crate::conversation_log::ConversationLog;
 use crate::definitions::{AgentDefinition, AgentOrigin};
+use crate::git;
+use crate::permission::apply_rules;
 use crate::private_file;
 use crate::session::Session;
 use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
@@ -29,6 +31,8 @@ use crate::tool::{Task, TaskKind, TaskStatus};
 use crate::turn;
 use crate::turn_state::{TurnEnd, TurnState};
 use crate::usage::context_tokens;
+
+mod isolation;
 
 /// The Agent tool, which runs subagents.
 pub(crate) struct AgentTool {
@@ -52,6 +56,8 @@ struct SubagentRun {
     depth: u64,
     select_tools: SelectTools,
     workspace: Workspace,
+    /// The git worktree that it works in; `None` if it works in the session's folder.
+    worktree: Option<WorktreeSession>,
     cancel: CancellationToken,
     started_at: Instant,
 }
@@ -88,6 +94,7 @@ impl Tool for AgentTool {
                     "subagent_type": { "type": "string", "description": "Which subagent; general-purpose when left out" },
                     "model": { "type": "string", "description": "Another model than the subagent's own" },
                     "run_in_background": { "type": "boolean", "description": "Go on without waiting: its report comes when it is done" },
+                    "isolation": { "type": "string", "enum": ["worktree"], "description": "worktree: it works in a git worktree of its own, which is removed if it changes nothing there" },
                 },
                 "required": ["description", "prompt"],
             }),
@@ -111,8 +118,13 @@ impl Tool for AgentTool {
                 let names: Vec<String> = self.session.definitions().agents.keys().cloned().collect();
                 return ToolOutput::failure(format!("There is no subagent {kind}; there are {}", names.join(", ")));
             };
-            let run = SubagentRun::new(self, agent, input, place, call);
-            if run.input.run_in_background.is_true() {
+            let id = AgentId::from(format!("a{}", &new_id().as_str().replace('-', "")[..16]));
+            let worktree = match self.create_worktree(&agent, &input, &id).await {
+                Ok(worktree) => worktree,
+                Err(reason) => return ToolOutput::failure(format!("The subagent was not started: {reason}.")),
+            };
+            let run = SubagentRun::new(self, agent, input, id, worktree, place, call);
+            if run.input.run_in_background.get().copied().unwrap_or(run.agent.is_background) {
                 return run.run_in_background(call);
             }
             run.run_or_background(call).await
@@ -121,17 +133,33 @@ impl Tool for AgentTool {
 }
 
 impl SubagentRun {
-    fn new(tool: &AgentTool, agent: AgentDefinition, input: AgentInput, place: &Workspace, call: &CallContext) -> Self {
+    fn new(
+        tool: &AgentTool,
+        agent: AgentDefinition,
+        input: AgentInput,
+        id: AgentId,
+        worktree: Option<WorktreeSession>,
+        place: &Workspace,
+        call: &CallContext,
+    ) -> Self {
         let subagent = SubagentIdentity {
             tool_use_id: call.tool_use_id.clone(),
-            id: AgentId::from(format!("a{}", &new_id().as_str().replace('-', "")[..16])),
+            id,
             agent_type: agent.name.clone(),
             is_builtin: agent.origin == AgentOrigin::Builtin,
             description: input.description.text().unwrap_or_default().to_owned(),
             run_id: new_run_id(),
             in_background: Arc::default(),
         };
-        let (session, place) = (Arc::clone(&tool.session), place.for_subagent());
+        let session = Arc::clone(&tool.session);
+        let workspace = match worktree.as_ref().and_then(|worktree| worktree.path.text()) {
+            Some(path) => {
+                let workspace = place.for_worktree(Path::new(path));
+                session.permissions.read(|_, rules| apply_rules(rules, &session.workspace));
+                workspace
+            }
+            None => place.for_subagent(),
+        };
         Self {
             session,
             agent,
@@ -139,7 +167,8 @@ impl SubagentRun {
             info: subagent,
             depth: tool.depth + 1,
             select_tools: tool.select_tools,
-            workspace: place,
+            workspace,
+            worktree,
             cancel: CancellationToken::new(),
             started_at: Instant::now(),
         }
@@ -201,7 +230,7 @@ impl SubagentRun {
             tools: (self.select_tools)(session, &self.agent, self.depth),
             system_prompt: vec![self.agent.prompt.clone()],
             model,
-            max_turns: None,
+            max_turns: self.agent.max_turns,
             kind: AgentKind::Subagent(self.info.clone()),
             log: &log,
             workspace: &self.workspace,
@@ -221,7 +250,9 @@ impl SubagentRun {
         let mut turn = TurnState::new();
         let end = turn::run(&ctx, &mut turn).await;
         let used = turn.last_usage().map(context_tokens).unwrap_or_default();
+        let worktree_note = self.leave_worktree().await;
         let report = final_report(&end);
+        let report = report.map(|text| text + &worktree_note).map_err(|text| text + &worktree_note);
         // The transcript is complete before the tool call returns.
         let flushed = ctx.log().flush();
         let closed = ctx.wait_until_written(flushed).await.and_then(|()| self.write_metadata(true));
@@ -302,7 +333,11 @@ impl SubagentRun {
     fn open_log(&self) -> ConversationLog {
         let main = self.session.log();
         let path = main.path().with_extension("").join("subagents").join(format!("agent-{}.jsonl", self.info.id));
-        let facts = EnvelopeDefaults { agent_id: Some(self.info.id.clone()), ..main.envelope_defaults().clone() };
+        let mut facts = EnvelopeDefaults { agent_id: Some(self.info.id.clone()), ..main.envelope_defaults().clone() };
+        if self.worktree.is_some() {
+            facts.cwd = self.workspace.root().display().to_string();
+            facts.git_branch = git::git_branch(self.workspace.root());
+        }
         let mut log = ConversationLog::new(path, facts, Durability::default(), !self.session.options.no_persistence);
         if self.session.options.session_mirror {
             log.set_mirror(self.session.output.clone());
@@ -345,6 +380,9 @@ impl SubagentRun {
             tool_use_id: Maybe::Value(self.info.tool_use_id.clone()),
             spawn_depth: Maybe::Value(self.depth),
             is_built_in: Maybe::Value(self.agent.origin == AgentOrigin::Builtin),
+            worktree_path: self.worktree.as_ref().map_or(Maybe::Absent, |worktree| worktree.path.clone()),
+            spawned_with_worktree: self.worktree.is_some().then_some(true).into(),
+            worktree_branch: self.worktree.as_ref().map_or(Maybe::Absent, |worktree| worktree.branch.clone()),
             finished: finished.then_some(true).into(),
             ..SubagentMeta::default()
         };

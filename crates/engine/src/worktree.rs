@@ -1,5 +1,5 @@
-//! `--worktree`: the session works in a git worktree of its own, below `.claude/worktrees` of the
-//! repository, on a branch of its own.
+//! Git worktrees below `.claude/worktrees` of the repository, each on a branch of its own: for a session
+//! (`--worktree`), or for a subagent (`isolation: worktree`).
 //!
 //! git runs programs that the configuration of the repository names. If the folder is not trusted, it
 //! runs none of them: no hooks, filters, file system monitor or transport. A repository that keeps
@@ -11,6 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use parking_lot::Mutex;
 use quipu_message::Maybe;
 use quipu_message::bookkeeping::WorktreeSession;
 
@@ -18,50 +19,62 @@ use crate::error::EngineError;
 use crate::git::git_root;
 use crate::options::Worktree;
 use crate::path::resolve;
+use crate::tool::SECRET_VARIABLES;
 
 /// The most bytes of a name.
 const MAX_NAME_BYTES: usize = 64;
 
-/// Finds the worktree in the repository of `cwd`, and creates it if it does not exist. Unless
-/// `trusted`, git runs nothing that the repository configures.
+/// Held while a worktree is made, because git and the list of ignored files are then written.
+static MAKING: Mutex<()> = Mutex::new(());
+
+/// Finds the worktree of a session in the repository of `cwd`, and creates it if it does not exist.
+/// Unless `trusted`, git runs nothing that the repository configures.
 pub(crate) fn enter(
     worktree: &Worktree,
     cwd: &Path,
     env: &BTreeMap<String, String>,
     trusted: bool,
 ) -> Result<WorktreeSession, EngineError> {
-    let fail = |reason: String| EngineError::InvalidFlag { flag: "--worktree", reason };
-    let Some(root) = git_root(cwd) else {
-        return Err(fail(format!("{} is not in a git repository", cwd.display())));
-    };
     let name = match worktree {
         Worktree::New => format!("session-{}", &crate::clock::new_id().as_str()[..8]),
         Worktree::Named(name) => name.clone(),
     };
+    find_or_create(name, cwd, env, trusted).map_err(|reason| EngineError::InvalidFlag { flag: "--worktree", reason })
+}
+
+/// Finds the worktree of this name in the repository of `cwd`, and creates it if it does not exist.
+/// The error says why it cannot be used.
+pub(crate) fn find_or_create(
+    name: String,
+    cwd: &Path,
+    env: &BTreeMap<String, String>,
+    trusted: bool,
+) -> Result<WorktreeSession, String> {
+    let Some(root) = git_root(cwd) else {
+        return Err(format!("{} is not in a git repository", cwd.display()));
+    };
     if !is_valid_name(&name) {
-        return Err(fail(format!(
-            "'{name}' is no name; use letters, digits, '.', '_' and '-', at most {MAX_NAME_BYTES}"
-        )));
+        return Err(format!("'{name}' is no name; use letters, digits, '.', '_' and '-', at most {MAX_NAME_BYTES}"));
     }
+    let _making = MAKING.lock();
     let git = Git { root, env, trusted };
-    if !trusted && git.uses_external_files().map_err(|error| fail(error.to_string()))? {
+    if !trusted && git.uses_external_files().map_err(|error| error.to_string())? {
         let git = root.join(".git");
-        return Err(fail(format!(
+        return Err(format!(
             "{} names files elsewhere or programs; start with --trust-folder to use it",
             git.display()
-        )));
+        ));
     }
     let path = root.join(".claude/worktrees").join(&name);
     // A link in the repository must not lead the session elsewhere.
     let real_root = resolve(root).unwrap_or_else(|| root.to_owned());
     if resolve(&path).is_none_or(|real| real != real_root.join(".claude/worktrees").join(&name)) {
-        return Err(fail(format!("{} leads out of the repository", path.display())));
+        return Err(format!("{} leads out of the repository", path.display()));
     }
     let branch = format!("worktree-{name}");
-    let head =
-        git.run_for_text(&["rev-parse", "HEAD"]).map_err(|error| fail(format!("no commit to begin from: {error}")))?;
+    let head = git.run_for_text(&["rev-parse", "HEAD"]).map_err(|error| format!("no commit to begin from: {error}"))?;
     if !path.join(".git").exists() {
-        git.add_worktree(&path, &branch).map_err(|error| fail(format!("cannot make {}: {error}", path.display())))?;
+        git.add_worktree(&path, &branch).map_err(|error| format!("cannot make {}: {error}", path.display()))?;
     }
     let text = |value: String| Maybe::Value(value);
     Ok(WorktreeSession {
@@ -74,6 +87,31 @@ pub(crate) fn enter(
         original_head_commit: text(head),
         ..WorktreeSession::default()
     })
+}
+
+/// Removes a worktree and its branch if nothing was changed or committed in it. Returns whether it was
+/// removed.
+pub(crate) fn remove_unchanged(
+    worktree: &WorktreeSession,
+    env: &BTreeMap<String, String>,
+    trusted: bool,
+) -> io::Result<bool> {
+    let text = |field: &Maybe<String>| field.text().unwrap_or_default().to_owned();
+    let (path, branch, head) = (text(&worktree.path), text(&worktree.branch), text(&worktree.original_head_commit));
+    let Some(root) = worktree.original_cwd.text().and_then(|cwd| git_root(Path::new(cwd))) else { return Ok(false) };
+    let _making = MAKING.lock();
+    let git = Git { root, env, trusted };
+    let inside = Git { root: Path::new(&path), env, trusted };
+    let is_changed = || -> io::Result<bool> {
+        let status = inside.run_for_text(&["status", "--porcelain", "--untracked-files=all"])?;
+        Ok(!status.is_empty() || inside.run_for_text(&["rev-parse", "HEAD"])? != head)
+    };
+    if !trusted && git.uses_external_files()? || is_changed()? {
+        return Ok(false);
+    }
+    git.run_for_text(&["worktree", "remove", &path])?;
+    git.run_for_text(&["branch", "-D", &branch])?;
+    Ok(true)
 }
 
 fn is_valid_name(name: &str) -> bool {
@@ -176,8 +214,9 @@ impl Git<'_> {
     fn run(&self, settings: &[String], args: &[&str]) -> io::Result<Output> {
         let mut command = Command::new("git");
         command.current_dir(self.root).env_clear().envs(self.env).stdin(Stdio::null());
-        // Another repository may be named in the environment.
-        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY"] {
+        // Another repository may be named in the environment, and hooks of this one need no credentials.
+        let git_names = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY"];
+        for name in git_names.into_iter().chain(SECRET_VARIABLES) {
             command.env_remove(name);
         }
         command.env("GIT_TERMINAL_PROMPT", "0");
@@ -295,6 +334,31 @@ mod tests {
         assert!(root.join(".claude/worktrees/mine/kept").exists());
         let git = Git { root: &root, env: &env, trusted: false };
         assert_eq!(git.run_for_text(&["status", "--porcelain"]).unwrap(), "");
+    }
+
+    #[test]
+    fn a_worktree_is_removed_only_if_nothing_was_changed_in_it() {
+        let (temp, root, env) = hostile_repository();
+        let create = |name: &str| find_or_create(name.to_owned(), &root, &env, false).unwrap();
+        let path = |name: &str| root.join(".claude/worktrees").join(name);
+        let branches = || {
+            let git = Git { root: &root, env: &env, trusted: false };
+            git.run_for_text(&["branch", "--format=%(refname:short)"]).unwrap()
+        };
+        let unchanged = create("unchanged");
+        assert!(branches().contains("worktree-unchanged"));
+        assert!(remove_unchanged(&unchanged, &env, false).unwrap());
+        assert!(!path("unchanged").exists() && !branches().contains("worktree-unchanged"));
+        let (edited, new, committed) = (create("edited"), create("new"), create("committed"));
+        fs::write(path("edited").join("a.txt"), "b").unwrap();
+        fs::write(path("new").join("b.txt"), "b").unwrap();
+        let inside = Git { root: &path("committed"), env: &env, trusted: false };
+        inside.run_for_text(&["commit", "-q", "--allow-empty", "-m", "third"]).unwrap();
+        for (worktree, name) in [(edited, "edited"), (new, "new"), (committed, "committed")] {
+            assert!(!remove_unchanged(&worktree, &env, false).unwrap(), "{name}");
+            assert!(path(name).exists() && branches().contains(name), "{name}");
+        }
+        assert!(!temp.path().join("ran").exists());
     }
 
     #[test]

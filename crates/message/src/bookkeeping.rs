@@ -304,6 +304,12 @@ wire! {
         spawn_depth: opt u64 = "spawnDepth",
         /// Whether the agent type is built into the program.
         is_built_in: opt bool = "isBuiltIn",
+        /// Path of the git worktree that the subagent works in; absent if it has none.
+        worktree_path: opt String = "worktreePath",
+        /// Whether the worktree was made for the subagent.
+        spawned_with_worktree: opt bool = "spawnedWithWorktree",
+        /// Branch of the worktree.
+        worktree_branch: opt String = "worktreeBranch",
         /// Whether the subagent has ended.
         finished: opt bool,
     }

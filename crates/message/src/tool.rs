@@ -310,6 +310,8 @@ wire! {
         model: opt String,
         /// Whether the turn continues without waiting for the subagent.
         run_in_background: opt bool,
+        /// `worktree` to work in a git worktree of its own.
+        isolation: opt String,
     }
 }
 

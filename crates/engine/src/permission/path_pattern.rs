@@ -26,12 +26,17 @@ impl PathPattern {
     /// Compiles the pattern of a rule; `None` if the rule has no content or an invalid one.
     pub(super) fn from_rule(rule: &SourcedRule, workspace: &Workspace) -> Option<Self> {
         let allows = rule.behavior == Behavior::Allow;
-        let (root, pattern) = resolve_anchor(rule.rule.content.as_deref()?, rule.source, allows, workspace)?;
-        let mut anchors = vec![(root.clone(), pattern.clone())];
-        if !allows {
-            anchors.extend(resolve(&root).map(|root| (root, pattern.clone())));
-            anchors.extend(resolve_literal_prefix(&root, &pattern));
-            anchors.dedup();
+        let content = rule.rule.content.as_deref()?;
+        let mut anchors = Vec::new();
+        for session_root in workspace.rule_roots() {
+            let (root, pattern) = resolve_anchor(content, rule.source, allows, &session_root, workspace)?;
+            let mut found = vec![(root.clone(), pattern.clone())];
+            if !allows {
+                found.extend(resolve(&root).map(|root| (root, pattern.clone())));
+                found.extend(resolve_literal_prefix(&root, &pattern));
+            }
+            found.retain(|anchor| !anchors.contains(anchor));
+            anchors.append(&mut found);
         }
         let starts = anchors.iter().map(|(root, pattern)| literal_prefix(root, pattern)).collect();
         let compiled =
@@ -70,7 +75,13 @@ fn strip_root<'a>(path: &'a Path, root: &Path, ignores_case: bool) -> Option<&'a
 /// file system root, `~/` home, `./` the session's folder, `/` the folder of the settings file
 /// that contains the rule, otherwise the session's folder. In deny and ask rules `name/**`
 /// matches a folder of that name at any depth.
-fn resolve_anchor(pattern: &str, source: RuleSource, allows: bool, workspace: &Workspace) -> Option<(PathBuf, String)> {
+fn resolve_anchor(
+    pattern: &str,
+    source: RuleSource,
+    allows: bool,
+    session_root: &Path,
+    workspace: &Workspace,
+) -> Option<(PathBuf, String)> {
     let home = || workspace.home().map(|home| resolve(&home).unwrap_or(home));
     if let Some(rest) = pattern.strip_prefix("//") {
         return Some((PathBuf::from("/"), format!("/{rest}")));
@@ -79,14 +90,14 @@ fn resolve_anchor(pattern: &str, source: RuleSource, allows: bool, workspace: &W
         return Some((home()?, format!("/{rest}")));
     }
     if let Some(rest) = pattern.strip_prefix("./") {
-        return Some((workspace.root().to_owned(), format!("/{rest}")));
+        return Some((session_root.to_owned(), format!("/{rest}")));
     }
     if pattern.starts_with('/') && source == RuleSource::User {
         return Some((workspace.config_folder()?, pattern.to_owned()));
     }
     let any_depth = !allows && pattern.strip_suffix("/**").is_some_and(|name| !name.contains('/'));
     let pattern = if any_depth { format!("**/{pattern}") } else { pattern.to_owned() };
-    Some((workspace.root().to_owned(), pattern))
+    Some((session_root.to_owned(), pattern))
 }
 
 /// Resolves links in the leading components of a pattern that contain no wildcard.

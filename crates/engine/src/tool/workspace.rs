@@ -68,7 +68,10 @@ pub struct Workspace {
 
 /// State that a session shares with its subagents.
 struct SharedWorkspace {
+    /// The root of the session, and further folders.
     folders: RwLock<Vec<PathBuf>>,
+    /// Git worktrees of the root that subagents work in.
+    worktrees: RwLock<Vec<PathBuf>>,
     hidden_files: RwLock<Option<HiddenFileFilter>>,
     denied_hosts: RwLock<Option<DeniedHostFilter>>,
     /// Process groups of ended shells that still have members.
@@ -118,6 +121,7 @@ impl Workspace {
             todos: Mutex::default(),
             shared: Arc::new(SharedWorkspace {
                 folders: RwLock::new(vec![root.clone()]),
+                worktrees: RwLock::default(),
                 hidden_files: RwLock::default(),
                 denied_hosts: RwLock::default(),
                 leftover_groups: Mutex::default(),
@@ -146,9 +150,29 @@ impl Workspace {
         }
     }
 
-    /// Returns the folder the session started in.
+    /// Creates the workspace of a subagent that works in a git worktree instead of the session's
+    /// root. [`apply_rules`](crate::permission::apply_rules) must be called afterwards.
+    pub(crate) fn for_worktree(&self, path: &Path) -> Self {
+        let root = resolve(path).unwrap_or_else(|| path.to_owned());
+        self.shared.worktrees.write().push(root.clone());
+        Self { cwd: Mutex::new(root.clone()), root, ..self.for_subagent() }
+    }
+
+    /// Forgets the worktree that this workspace was created for, because it was removed.
+    pub(crate) fn forget_worktree(&self) {
+        self.shared.worktrees.write().retain(|path| *path != self.root);
+    }
+
+    /// Returns the folder the session started in, or the subagent's worktree.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Returns the folders that relative patterns of rules refer to: the session's root, and every
+    /// worktree of it.
+    pub(crate) fn rule_roots(&self) -> Vec<PathBuf> {
+        let session_root = self.shared.folders.read().first().cloned();
+        session_root.into_iter().chain(self.shared.worktrees.read().iter().cloned()).collect()
     }
 
     /// Returns the folder that commands start in.
@@ -198,9 +222,11 @@ impl Workspace {
         path::absolute(path, self.home().as_deref(), &self.cwd())
     }
 
-    /// Returns the folders that tools may work in, resolved.
+    /// Returns the folders that tools may work in, resolved: the root first.
     pub fn folders(&self) -> Vec<PathBuf> {
-        self.shared.folders.read().clone()
+        let further = self.shared.folders.read();
+        let further = further.iter().skip(1).filter(|folder| **folder != self.root).cloned();
+        std::iter::once(self.root.clone()).chain(further).collect()
     }
 
     /// Adds a folder that tools may work in.
@@ -218,7 +244,8 @@ impl Workspace {
         let folder = self.absolute(&folder.to_string_lossy());
         let folder = resolve(&folder).unwrap_or(folder);
         let mut folders = self.shared.folders.write();
-        folders.retain(|open| *open == self.root || *open != folder);
+        let further = folders.split_off(1).into_iter().filter(|open| *open != folder);
+        folders.extend(further.collect::<Vec<_>>());
     }
 
     /// Whether a path, after resolving its links, is inside the folders.

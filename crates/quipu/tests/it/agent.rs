@@ -14,6 +14,7 @@ mod hardening;
 mod host_options;
 mod interrupt;
 mod kill;
+mod isolation;
 mod line_shape;
 mod locked_session;
 mod managed_settings;

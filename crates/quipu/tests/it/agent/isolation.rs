@@ -1,0 +1,164 @@
+//! Subagents: git worktrees of their own, and limits of their definitions.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::scripted_agent::ScriptedAgent;
+
+/// An agent in a repository with one commit.
+fn repository(script: &str) -> ScriptedAgent {
+    let stage = ScriptedAgent::from_script_text(script);
+    stage.write("a.txt", "first\n");
+    for args in [&["init", "-q", "-b", "main"][..], &["add", "a.txt"], &["commit", "-q", "-m", "first"]] {
+        let mut git = Command::new("git");
+        git.args(["-c", "user.name=a", "-c", "user.email=a@example.com"]).args(args);
+        assert!(git.current_dir(&stage.folder.path).env("HOME", &stage.folder.path).status().unwrap().success());
+    }
+    stage
+}
+
+fn worktrees(stage: &ScriptedAgent) -> Vec<PathBuf> {
+    let folder = fs::read_dir(stage.folder.path.join(".claude/worktrees"));
+    folder.into_iter().flatten().map(|entry| entry.unwrap().path()).collect()
+}
+
+/// The result of the call of Agent, as the model gets it.
+fn agent_result(lines: &[Value]) -> String {
+    let results = lines.iter().filter(|line| line["type"] == "user" && line["parent_tool_use_id"].is_null());
+    let texts = results.map(|line| line["message"]["content"][0]["content"].clone());
+    texts.map(|content| content.as_str().map_or_else(|| content.to_string(), str::to_owned)).collect()
+}
+
+const WRITES: &str = r#"
+- when: {subagent: true, result_of: Write}
+  reply: Written.
+- when: {subagent: true}
+  reply: [{tool: Write, input: {file_path: b.txt, content: "second\n"}}]
+- when: {result_of: Agent}
+  reply: Done.
+- reply: [{tool: Agent, input: {description: write, prompt: "write b.txt", isolation: worktree}}]
+"#;
+
+#[test]
+fn a_subagent_in_a_worktree_changes_files_there_alone() {
+    let stage = repository(WRITES);
+    let lines = stage.lines(&["go", "--permission-mode", "acceptEdits"]);
+    let made = worktrees(&stage);
+    assert_eq!(made.len(), 1, "{lines:?}");
+    assert_eq!(fs::read_to_string(made[0].join("b.txt")).unwrap(), "second\n");
+    assert!(!stage.folder.path.join("b.txt").exists());
+    let result = agent_result(&lines);
+    let name = made[0].file_name().unwrap().to_str().unwrap();
+    assert!(
+        result.contains("Written.") && result.contains(&format!("<worktreeBranch>worktree-{name}</worktreeBranch>")),
+        "{result}"
+    );
+    assert!(result.contains(made[0].to_str().unwrap()), "{result}");
+    let told = stage
+        .server
+        .requests()
+        .iter()
+        .any(|request| request.body.contains(&format!("Working directory: {}", made[0].display())));
+    assert!(told, "the subagent is informed of its folder");
+    let subagents = stage.session_file().with_extension("").join("subagents");
+    let file = fs::read_dir(&subagents).unwrap().map(|entry| entry.unwrap().path());
+    let text = fs::read_to_string(file.into_iter().find(|path| path.extension().unwrap() == "jsonl").unwrap()).unwrap();
+    let first: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    assert_eq!(first["cwd"], made[0].to_str().unwrap());
+    assert_eq!(first["gitBranch"], format!("worktree-{name}"));
+    let meta = fs::read_dir(subagents).unwrap().map(|entry| entry.unwrap().path());
+    let meta = fs::read_to_string(meta.into_iter().find(|path| path.extension().unwrap() == "json").unwrap()).unwrap();
+    let meta: Value = serde_json::from_str(&meta).unwrap();
+    assert_eq!((&meta["worktreePath"], &meta["spawnedWithWorktree"]), (&first["cwd"], &Value::Bool(true)));
+}
+
+#[test]
+fn the_worktree_of_a_subagent_that_changes_nothing_is_removed() {
+    let stage = repository(
+        r#"
+- when: {subagent: true, result_of: Bash}
+  reply: It is there.
+- when: {subagent: true}
+  reply: [{tool: Bash, input: {command: cat a.txt}}]
+- when: {result_of: Agent}
+  reply: Done.
+- reply: [{tool: Agent, input: {description: look, prompt: look, subagent_type: looker}}]
+"#,
+    );
+    stage.write(".claude/agents/looker.md", "---\nname: looker\ndescription: looks\nisolation: worktree\n---\nLook.");
+    let lines = stage.lines(&["go"]);
+    let result = agent_result(&lines);
+    assert!(result.contains("It is there.") && !result.contains("worktree"), "{result}");
+    assert!(worktrees(&stage).is_empty());
+    let ran = lines.iter().find(|line| {
+        line["parent_tool_use_id"].is_string() && line["type"] == "user" && line.to_string().contains("tool_result")
+    });
+    assert!(ran.unwrap().to_string().contains("first"), "{lines:?}");
+}
+
+#[test]
+fn a_subagent_that_cannot_have_its_worktree_is_not_started() {
+    let script = WRITES.replace("isolation: worktree", "isolation: remote");
+    let outside = ScriptedAgent::from_script_text(WRITES);
+    let result = agent_result(&outside.lines(&["go", "--permission-mode", "acceptEdits"]));
+    assert!(result.contains("was not started") && result.contains("not in a git repository"), "{result}");
+    let other = repository(&script);
+    let result = agent_result(&other.lines(&["go", "--permission-mode", "acceptEdits"]));
+    assert!(result.contains("InputValidationError") && result.contains("isolation"), "{result}");
+    for stage in [outside, other] {
+        assert!(!stage.folder.path.join("b.txt").exists());
+        assert!(stage.server.requests().iter().all(|request| !request.body.contains("Written.")));
+    }
+}
+
+#[test]
+fn deny_rules_count_in_the_worktree_and_in_the_folder_it_was_made_from() {
+    let stage = repository(
+        r#"
+- when: {subagent: true, result_of: Read}
+  reply: Refused.
+- when: {subagent: true}
+  reply:
+    - {tool: Read, input: {file_path: a.txt}}
+    - {tool: Read, input: {file_path: "FOLDER/a.txt"}}
+    - {tool: Bash, input: {command: cat ./a.txt}}
+- when: {result_of: Agent}
+  reply: Done.
+- reply: [{tool: Agent, input: {description: look, prompt: look, isolation: worktree}}]
+"#
+        .replace("FOLDER", "/nonexistent")
+        .as_str(),
+    );
+    let lines = stage.lines(&["go", "--settings", r#"{"permissions":{"deny":["Read(./a.txt)"]}}"#]);
+    let results: Vec<String> = lines
+        .iter()
+        .filter(|line| line["type"] == "user" && line["parent_tool_use_id"].is_string())
+        .map(ToString::to_string)
+        .filter(|line| line.contains("tool_result"))
+        .collect();
+    assert_eq!(results.len(), 3, "{lines:?}");
+    assert!(results.iter().all(|line| !line.contains("first")), "{results:?}");
+}
+
+#[test]
+fn a_definition_limits_the_calls_of_a_subagent_and_puts_it_in_the_background() {
+    let script = r#"
+- when: {subagent: true}
+  reply: [{tool: Bash, input: {command: echo again}}]
+- when: {result_of: Agent}
+  reply: Done.
+- reply: [{tool: Agent, input: {description: work, prompt: work, subagent_type: worker}}]
+"#;
+    let stage = ScriptedAgent::from_script_text(script);
+    stage.write(".claude/agents/worker.md", "---\nname: worker\ndescription: works\nmaxTurns: 2\n---\nWork.");
+    let result = agent_result(&stage.lines(&["go"]));
+    assert!(result.contains("did not finish within 2 calls"), "{result}");
+    let calls = stage.server.requests().iter().filter(|request| request.body.contains("echo again")).count();
+    assert!(calls <= 2, "{calls}");
+    let agents = r#"{"worker": {"description": "works", "prompt": "Work.", "maxTurns": 1, "background": true}}"#;
+    let result = agent_result(&stage.lines(&["go", "--agents", agents]));
+    assert!(result.contains("works in the background"), "{result}");
+}
