@@ -9,6 +9,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use quipu_engine::{AuthStatus, McpFiles, McpScope, McpServerEntry};
+use quipu_message::control::response::McpServerStatus;
+use quipu_message::values::McpServerState;
 use serde_json::{Map, Value, json};
 
 use crate::environment;
@@ -104,9 +106,9 @@ enum McpCommand {
         #[arg(short, long, default_value = "local", value_parser = parse_scope)]
         scope: McpScope,
     },
-    /// List the servers
+    /// List the servers, and whether they can be connected to
     List,
-    /// Show one server
+    /// Show one server, and whether it can be connected to
     Get {
         /// Name of the server
         name: String,
@@ -222,19 +224,27 @@ fn run_mcp(command: McpCommand) -> Result<String, String> {
         }
         McpCommand::List => {
             let (servers, problems) = files.list();
-            let mut text: String = servers.iter().map(|server| format!("{}\n", server_line(server))).collect();
             problems.iter().for_each(|problem| crate::print_warning(problem));
-            if text.is_empty() {
-                text = "No MCP servers are configured; `quipu-agent mcp add` adds one.\n".to_owned();
+            if servers.is_empty() {
+                return Ok("No MCP servers are configured; `quipu-agent mcp add` adds one.\n".to_owned());
             }
-            Ok(text)
+            let states = connection_states()?;
+            let line = |server: &McpServerEntry| format!("{} - {}\n", server_line(server), state_text(server, &states));
+            let lines: String = servers.iter().map(line).collect();
+            Ok(format!("Checking MCP server health\u{2026}\n\n{lines}"))
         }
         McpCommand::Get { name } => {
             let mut text = String::new();
-            for server in named(&files, &name, None)? {
+            let servers = named(&files, &name, None)?;
+            let states = connection_states()?;
+            for server in servers {
                 let config: Value = serde_json::from_str(server.config.text()).unwrap_or_default();
-                let file = files.path(server.scope);
-                text.push_str(&format!("{name}:\n  scope: {}\n  file: {}\n{config:#}\n", server.scope, file.display()));
+                let (scope, file) = (server.scope, files.path(server.scope));
+                let state = state_text(&server, &states);
+                text.push_str(&format!(
+                    "{name}:\n  scope: {scope}\n  file: {}\n  status: {state}\n{config:#}\n",
+                    file.display()
+                ));
             }
             Ok(text)
         }
@@ -291,7 +301,34 @@ fn find_server(files: &McpFiles, name: &str, scope: Option<McpScope>) -> Result<
     }
 }
 
-/// A server as one line: name, transport and scope.
+/// Connects to the servers that a session would use.
+fn connection_states() -> Result<Vec<McpServerStatus>, String> {
+    let runtime = tokio::runtime::Runtime::new().map_err(|error| format!("the runtime: {error}"))?;
+    let states = runtime.block_on(quipu_engine::mcp_status(environment(), &cwd()?));
+    states.map_err(|error| crate::in_full(&error))
+}
+
+/// Whether a server can be connected to. Of servers with the same name only the strongest is used.
+fn state_text(server: &McpServerEntry, states: &[McpServerStatus]) -> String {
+    let matches =
+        |state: &&McpServerStatus| state.name == server.name && state.scope.text() == Some(server.scope.as_str());
+    match states.iter().find(matches) {
+        Some(state) if state.status == McpServerState::Connected => "\u{2714} Connected".to_owned(),
+        Some(state) => {
+            let reason = state.error.text().map(|error| format!(" \u{2014} {error}"));
+            format!("\u{2718} Failed to connect{}", reason.unwrap_or_default())
+        }
+        None if states.iter().any(|state| state.name == server.name) => {
+            "not used: another server has the same name".to_owned()
+        }
+        None if server.scope == McpScope::Project => {
+            "\u{23f8} Pending approval (name it in enabledMcpjsonServers of your settings)".to_owned()
+        }
+        None => "not used: settings do not allow it".to_owned(),
+    }
+}
+
+/// A server as one line: name and transport.
 fn server_line(server: &McpServerEntry) -> String {
     let config: Value = serde_json::from_str(server.config.text()).unwrap_or_default();
     let text = |key: &str| config[key].as_str().unwrap_or_default();
@@ -300,7 +337,7 @@ fn server_line(server: &McpServerEntry) -> String {
         "" => std::iter::once(text("command")).chain(args).collect::<Vec<_>>().join(" "),
         url => format!("{url} ({})", text("type").to_uppercase()),
     };
-    format!("{}: {how} ({})", server.name, server.scope)
+    format!("{}: {how}", server.name)
 }
 
 fn config_location(files: &McpFiles, scope: McpScope) -> String {

@@ -148,10 +148,23 @@ fn commands_add_show_and_remove_servers_in_the_same_files() {
     assert_eq!(state["mcpServers"], json!({"web": web}));
     assert_eq!((&state["kept"], &state["projects"]["/elsewhere"]["hasTrustDialogAccepted"]), (&json!(1), &json!(true)));
     assert_eq!(read(".mcp.json")["mcpServers"]["shared"]["args"], json!(["server.py", "--flag"]));
-    let list = "near: python3 server.py (local)\nwhole: x (local)\nshared: python3 server.py --flag (project)\n\
-                web: http://127.0.0.1:9/mcp (HTTP) (user)\n";
-    assert_eq!(ok(&["list"]), list);
-    assert!(ok(&["get", "web"]).contains("scope: user"));
+    let list = ok(&["list"]);
+    let rows: Vec<&str> = list.lines().map(|line| line.split(" \u{2014} ").next().unwrap()).collect();
+    assert_eq!(
+        rows,
+        [
+            "Checking MCP server health\u{2026}",
+            "",
+            "near: python3 server.py - \u{2714} Connected",
+            "whole: x - \u{2718} Failed to connect",
+            "shared: python3 server.py --flag - \u{23f8} Pending approval (name it in enabledMcpjsonServers of your \
+             settings)",
+            "web: http://127.0.0.1:9/mcp (HTTP) - \u{2718} Failed to connect",
+        ]
+    );
+    assert!(list.contains("cannot start x: "), "{list}");
+    let shown = ok(&["get", "web"]);
+    assert!(shown.contains("scope: user") && shown.contains("status: \u{2718} Failed to connect"), "{shown}");
     assert!(ok(&["remove", "web"]).starts_with("Removed MCP server web from user config: "));
     assert_eq!(read(".claude.json")["mcpServers"], json!({}));
     for (args, why) in [
@@ -179,6 +192,7 @@ fn a_server_in_two_scopes_is_shown_twice_and_the_others_keep_their_order() {
     run(&["add", "-s", "local", "two", "y"]);
     let shown = run(&["get", "two"]);
     assert!(shown.find("scope: local") < shown.find("scope: user") && shown.contains("scope: user"), "{shown}");
+    assert!(shown.contains("status: not used: another server has the same name"), "{shown}");
     assert!(run(&["remove", "two"]).contains("choose one with --scope"));
     run(&["remove", "one", "-s", "user"]);
     let text = fs::read_to_string(agent.folder.path.join(".claude.json")).unwrap();
