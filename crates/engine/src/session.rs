@@ -44,6 +44,7 @@ mod permissions;
 mod record;
 
 pub(crate) use activity::Activity;
+pub(crate) use hooks::{ENV_FILE_VARIABLE, MAX_ENV_FILE_BYTES};
 pub(crate) use identity::Identity;
 pub(crate) use memory::Memory;
 pub(crate) use model_choice::{ModelChoice, ModelParameters};
@@ -57,6 +58,8 @@ pub(crate) struct Session {
     pub env: BTreeMap<String, String>,
     /// The environment variables of hooks.
     pub hook_env: BTreeMap<String, String>,
+    /// The script of the user's `CLAUDE_ENV_FILE`; empty if there is none.
+    pub(crate) env_script: String,
     /// The user's folder of settings and sessions.
     pub config_folder: PathBuf,
     /// The folder that the project's settings are read from.

@@ -26,7 +26,10 @@ use crate::queue::PromptQueue;
 use crate::request_env::RequestEnv;
 use crate::resume::ResumePoint;
 use crate::sandbox;
-use crate::session::{Activity, AgentConfig, Identity, Memory, ModelChoice, ModelParameters, Permissions, Session};
+use crate::session::{
+    Activity, AgentConfig, ENV_FILE_VARIABLE, Identity, MAX_ENV_FILE_BYTES, Memory, ModelChoice, ModelParameters,
+    Permissions, Session,
+};
 use crate::settings::{self, Settings};
 use crate::state_file;
 use crate::structured_output::StructuredOutputTool;
@@ -228,6 +231,10 @@ impl Launch {
             None => {}
         }
         apply_rules(&rules, &place);
+        let results = (!self.options.no_persistence).then(|| log.path().with_extension("").join("tool-results"));
+        place.set_results_folder(results);
+        let env_script = self.read_env_file(&mut settings.problems);
+        place.set_env_script(env_script.clone());
         let model_choice = ModelChoice::new(ModelParameters {
             model: models.resolve(&model),
             planning_model: models.planning_model(&model),
@@ -269,6 +276,7 @@ impl Launch {
             worktree: self.worktree,
             options: self.options,
             hook_env,
+            env_script,
             env: self.env,
             config_folder: config,
             project_folder: project,
@@ -292,6 +300,16 @@ impl Launch {
         settings.add_managed(self.options.managed_folder.as_deref(), None)?;
         self.apply_settings_env(&settings);
         Ok(settings)
+    }
+
+    /// The script of `CLAUDE_ENV_FILE`, as it is at the start of the session: a command may change the
+    /// file, but not what later commands run.
+    fn read_env_file(&self, problems: &mut Vec<String>) -> String {
+        let Some(path) = self.var(ENV_FILE_VARIABLE) else { return String::new() };
+        text_file::read(&self.cwd.join(path), None, MAX_ENV_FILE_BYTES).unwrap_or_else(|error| {
+            problems.push(format!("{ENV_FILE_VARIABLE}: {path}: {error}"));
+            String::new()
+        })
     }
 
     /// Adds the environment variables of trusted settings. Those of a project could send the API key to

@@ -38,8 +38,9 @@ pub(super) fn evaluate(ctx: &PermissionContext<'_>, input: &Value, target: &Targ
     }
     let within = |folder: &PathBuf| target.real.as_ref().is_some_and(|real| real.starts_with(folder));
     let inside = workspace.folders().iter().any(within) && !pattern_leaves_folder;
-    let is_own_output =
-        resolve(workspace.output_folder()).is_some_and(|folder| within(&folder)) && *ctx.tool == ToolName::Read;
+    let outputs = [Some(workspace.output_folder().to_owned()), workspace.results_folder()];
+    let mut outputs = outputs.into_iter().flatten().filter_map(|folder| resolve(&folder));
+    let is_own_output = *ctx.tool == ToolName::Read && outputs.any(|folder| within(&folder));
     if workspace.is_confined() && !inside && !is_own_output {
         let message = format!(
             "{} Rules cannot allow it: the session is restricted.",

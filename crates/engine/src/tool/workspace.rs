@@ -10,6 +10,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use quipu_message::Json;
+use tokio::sync::OnceCell;
 use url::Url;
 
 use super::seen_files::{ChangedFile, SeenFiles};
@@ -81,6 +82,12 @@ struct SharedWorkspace {
     tasks: TaskList,
     page_cache: PageCache,
     output_folder: PathBuf,
+    /// Folder for long outputs that stay with the session; `None` if the session is not kept.
+    results_folder: RwLock<Option<PathBuf>>,
+    /// Shell script that runs before every command.
+    env_script: RwLock<String>,
+    /// File with the aliases, functions and variables of the user's shell, once it was made.
+    user_shell: OnceCell<Option<PathBuf>>,
     sandbox: Sandbox,
     options: WorkspaceOptions,
 }
@@ -130,6 +137,9 @@ impl Workspace {
                 page_cache: PageCache::default(),
                 sandbox: Sandbox::new(std::mem::take(&mut options.sandbox), &outputs),
                 output_folder: outputs,
+                results_folder: RwLock::default(),
+                env_script: RwLock::default(),
+                user_shell: OnceCell::new(),
                 options,
             }),
             root,
@@ -210,6 +220,32 @@ impl Workspace {
     /// Returns the folder for long outputs and outputs of background tasks.
     pub fn output_folder(&self) -> &Path {
         &self.shared.output_folder
+    }
+
+    /// Returns the folder for long outputs that stay with the session; `None` if it is not kept.
+    pub fn results_folder(&self) -> Option<PathBuf> {
+        self.shared.results_folder.read().clone()
+    }
+
+    /// Sets the folder for long outputs that stay with the session.
+    pub fn set_results_folder(&self, folder: Option<PathBuf>) {
+        *self.shared.results_folder.write() = folder;
+    }
+
+    /// Returns the shell script that runs before every command; empty if there is none.
+    pub(crate) fn env_script(&self) -> String {
+        self.shared.env_script.read().clone()
+    }
+
+    /// Sets the shell script that runs before every command.
+    pub fn set_env_script(&self, script: String) {
+        *self.shared.env_script.write() = script;
+    }
+
+    /// Returns the file with the aliases, functions and variables of the user's shell, which `make`
+    /// makes at the first call; `None` if there is none.
+    pub(crate) async fn user_shell(&self, make: impl Future<Output = Option<PathBuf>>) -> Option<&Path> {
+        self.shared.user_shell.get_or_init(|| make).await.as_deref()
     }
 
     /// Returns the function that answers prompts about web pages, if there is one.

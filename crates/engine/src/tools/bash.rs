@@ -1,5 +1,6 @@
 //! The Bash tool: shell commands, in the foreground and in the background.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -14,11 +15,12 @@ use crate::clock::random_id;
 use crate::sandbox::SandboxProfile;
 use crate::tool::{CallContext, Task, TaskKind, TaskStatus, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 use capture::CapturedOutput;
-use process::{ProcessEnd, ShellProcess};
+use process::{ProcessEnd, ShellProcess, shell_quote};
 
 mod capture;
 mod exit_code;
 mod process;
+mod user_shell;
 
 /// Timeout of a command if the call sets none.
 const DEFAULT_TIMEOUT_MS: u64 = 120_000;
@@ -77,13 +79,15 @@ impl Tool for Bash {
 async fn run(input: Value, workspace: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
     let input: BashInput = parse_input(input)?;
     if input.run_in_background.is_true() {
-        return run_in_background(&input, workspace, call);
+        return run_in_background(&input, workspace, call).await;
     }
     let limits = BashLimits::from_env(workspace);
     let time = Duration::from_millis(
         input.timeout.get().copied().unwrap_or(limits.default_timeout_ms).min(limits.max_timeout_ms),
     );
-    let mut process = ShellProcess::start(&input.command, workspace, random_id("b"), call.profile, false)?;
+    let id = random_id("b");
+    let script = setup_script(workspace, call.profile).await;
+    let mut process = ShellProcess::start(&input.command, &script, workspace, id.clone(), call.profile, false)?;
     let end = process.wait(time, call).await;
     if end == ProcessEnd::MovedToBackground {
         return Ok(continue_in_background(process, &input, workspace, call));
@@ -94,7 +98,13 @@ async fn run(input: Value, workspace: &Workspace, call: &CallContext) -> Result<
         return Err(failed_output(&moved, &captured, limits.max_output_chars));
     }
     Ok(match end {
-        ProcessEnd::Exited(code) => finished_output(&input.command, code, captured, reset, limits.max_output_chars),
+        ProcessEnd::Exited(code) => {
+            let save = || match workspace.results_folder() {
+                Some(folder) => captured.move_to(&folder, &id),
+                None => captured.path().to_owned(),
+            };
+            finished_output(&input.command, code, &captured, reset, limits.max_output_chars, save)
+        }
         ProcessEnd::Signaled(signal) => {
             failed_output(&format!("Exit code {}", 128 + signal), &captured, limits.max_output_chars)
         }
@@ -132,8 +142,31 @@ impl BashLimits {
     }
 }
 
-fn run_in_background(input: &BashInput, workspace: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
-    let process = ShellProcess::start(&input.command, workspace, random_id("b"), call.profile, true)?;
+/// The commands that run before a command in the same shell: they define the aliases, functions and
+/// variables of the user's shell, unless a sandbox is to hold the command, and those of
+/// `CLAUDE_ENV_FILE`.
+async fn setup_script(workspace: &Workspace, profile: SandboxProfile) -> String {
+    let mut script = String::new();
+    if profile == SandboxProfile::None
+        && let Some(file) = workspace.user_shell(user_shell::make_snapshot(workspace)).await
+    {
+        script.push_str(&format!("shopt -s expand_aliases\n. {}\n", shell_quote(&file.to_string_lossy())));
+    }
+    let variables = workspace.env_script();
+    if !variables.is_empty() {
+        // A mistake in it is reported, and the command still runs.
+        script.push_str(&format!("eval {} >/dev/null\n", shell_quote(&variables)));
+    }
+    script
+}
+
+async fn run_in_background(
+    input: &BashInput,
+    workspace: &Workspace,
+    call: &CallContext,
+) -> Result<ToolOutput, ToolOutput> {
+    let script = setup_script(workspace, call.profile).await;
+    let process = ShellProcess::start(&input.command, &script, workspace, random_id("b"), call.profile, true)?;
     Ok(continue_in_background(process, input, workspace, call))
 }
 
@@ -168,13 +201,14 @@ fn continue_in_background(
 fn finished_output(
     command: &str,
     code: i32,
-    captured: CapturedOutput,
+    captured: &CapturedOutput,
     reset: Option<String>,
     most: usize,
+    save: impl FnOnce() -> PathBuf,
 ) -> ToolOutput {
     let meaning = exit_code::interpret_exit_code(command, code);
     if code != 0 && meaning.is_none() {
-        return failed_output(&format!("Exit code {code}"), &captured, most);
+        return failed_output(&format!("Exit code {code}"), captured, most);
     }
     let mut raw = BashOutput {
         stderr: reset.unwrap_or_default(),
@@ -188,7 +222,7 @@ fn finished_output(
             text
         }
         None => {
-            let file = captured.path().display().to_string();
+            let file = save().display().to_string();
             let total = captured.total_bytes();
             raw.stdout = captured.head_text(most);
             raw.persisted_output_path = file.clone().into();

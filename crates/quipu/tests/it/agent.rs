@@ -6,6 +6,7 @@
 mod announcements;
 mod background;
 mod bad_input;
+mod command_environment;
 mod compat_docs;
 mod control;
 mod entry_chain;
@@ -13,8 +14,8 @@ mod flags;
 mod hardening;
 mod host_options;
 mod interrupt;
-mod kill;
 mod isolation;
+mod kill;
 mod line_shape;
 mod locked_session;
 mod managed_settings;

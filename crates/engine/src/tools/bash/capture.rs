@@ -1,7 +1,7 @@
 //! Capture of command output: start and end in memory, all of it in a file.
 
 use std::collections::VecDeque;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,6 +10,8 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::watch;
+
+use crate::private_file;
 
 /// Bytes output in memory of the start, and as many of the end.
 pub(super) const MAX_KEPT_BYTES: usize = 160_000;
@@ -112,11 +114,6 @@ impl CapturedOutput {
         self.total_bytes
     }
 
-    /// Returns the path of the file with the whole output.
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Returns the whole output if it has at max_chars `max_chars` characters. Otherwise makes sure it is
     /// in the file and returns `None`.
     pub(super) fn full_text(&self, max_chars: usize) -> Option<String> {
@@ -128,6 +125,25 @@ impl CapturedOutput {
             let _ = create_private_file(&self.path).and_then(|mut file| file.write_all(&self.head));
         }
         None
+    }
+
+    /// Returns the path of the file with the whole output.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Moves the file with the whole output to `<folder>/<id>.txt` and returns its path. If that
+    /// fails, the file stays where it is.
+    pub(super) fn move_to(&self, folder: &Path, id: &str) -> PathBuf {
+        let to = folder.join(format!("{id}.txt"));
+        let moved = private_file::create_folder(folder).and_then(|()| {
+            // The folders may be on different file systems.
+            fs::rename(&self.path, &to).or_else(|_| {
+                fs::copy(&self.path, &to)?;
+                fs::remove_file(&self.path)
+            })
+        });
+        if moved.is_ok() { to } else { self.path.clone() }
     }
 
     /// Returns the first `max_chars` characters.

@@ -58,10 +58,11 @@ pub(super) struct ShellProcess {
 }
 
 impl ShellProcess {
-    /// Starts a command in a sandbox profile. With `at_once` its output is written to the file
-    /// from the first byte; otherwise only when it gets long.
+    /// Starts a command in a sandbox profile, in a shell that runs `setup` first. With `at_once` its
+    /// output is written to the file from the first byte; otherwise only when it gets long.
     pub(super) fn start(
         command: &str,
+        setup: &str,
         workspace: &Workspace,
         id: String,
         profile: SandboxProfile,
@@ -82,7 +83,7 @@ impl ShellProcess {
                 .as_ref()
                 .map_or_else(|| folder.join(format!("{id}.cwd")), |sandboxed| sandboxed.temp_folder().join("cwd"));
             let leave = format!("pwd -P >|{}", shell_quote(&cwd_file.to_string_lossy()));
-            let script = format!("trap {} EXIT\n{command}\n", shell_quote(&leave));
+            let script = format!("{setup}trap {} EXIT\n{command}\n", shell_quote(&leave));
             let argv = ["bash", "-c", &script];
             let Launched { child, output } = match &sandboxed {
                 None => unconfined(argv, workspace)?,
@@ -233,6 +234,6 @@ fn read_short_file(path: &Path) -> Option<String> {
 }
 
 /// Quotes a text as one word of the shell.
-fn shell_quote(text: &str) -> String {
+pub(super) fn shell_quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }

@@ -1,0 +1,77 @@
+//! The aliases, functions and variables that the user's `~/.bashrc` defines.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use process_wrap::tokio::{CommandWrap, KillOnDrop, ProcessSession};
+use tokio::io::AsyncReadExt as _;
+
+use crate::private_file;
+use crate::tool::{SECRET_VARIABLES, Workspace};
+
+/// Separates what `~/.bashrc` prints from the definitions.
+const MARKER: &str = "--- quipu-agent: definitions ---";
+/// How long `~/.bashrc` may take.
+const SHELL_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum size of the definitions.
+const MAX_SNAPSHOT_BYTES: u64 = 4 << 20;
+/// Variables that belong to the shell that printed them.
+const SHELL_VARIABLES: [&str; 4] = ["PWD", "OLDPWD", "SHLVL", "_"];
+
+/// Lets an interactive bash read `~/.bashrc` and writes what it has then defined to a file. Returns the
+/// path of the file; `None` if the user has no `~/.bashrc`, uses another shell, or it fails.
+pub(super) async fn make_snapshot(workspace: &Workspace) -> Option<PathBuf> {
+    let is_bash = |shell: &OsStr| Path::new(shell).file_name().is_none_or(|name| name == "bash");
+    let uses_bash = workspace.env().get(OsStr::new("SHELL")).is_none_or(|shell| is_bash(shell));
+    if !uses_bash || !workspace.home()?.join(".bashrc").is_file() {
+        return None;
+    }
+    let printed = tokio::time::timeout(SHELL_TIMEOUT, print_definitions(workspace)).await;
+    let outcome = match printed {
+        Ok(Ok(text)) => write_snapshot(workspace, &text),
+        Ok(Err(error)) => Err(error),
+        Err(_) => Err(std::io::ErrorKind::TimedOut.into()),
+    };
+    if let Err(error) = &outcome {
+        tracing::debug!(target: "quipu::sandbox", %error, "the definitions of ~/.bashrc are not used");
+    }
+    outcome.ok()
+}
+
+/// Prints the aliases, functions and exported variables of an interactive bash.
+async fn print_definitions(workspace: &Workspace) -> std::io::Result<String> {
+    let script = format!("echo; echo '{MARKER}'; alias -p; declare -f; export -p");
+    let mut wrap = CommandWrap::with_new("bash", |shell| {
+        shell.args(["-i", "-c", &script]).env_clear().envs(workspace.env()).current_dir(workspace.root());
+        shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    });
+    // Without a terminal of its own it cannot take that of the user.
+    let mut child = wrap.wrap(ProcessSession).wrap(KillOnDrop).spawn()?;
+    let mut text = String::new();
+    if let Some(stdout) = child.stdout().take() {
+        stdout.take(MAX_SNAPSHOT_BYTES).read_to_string(&mut text).await?;
+    }
+    // What it left running is not needed.
+    let _ = child.start_kill();
+    let _ = child.wait().await;
+    match text.split_once(&format!("\n{MARKER}\n")) {
+        Some((_, definitions)) if (text.len() as u64) < MAX_SNAPSHOT_BYTES => Ok(definitions.to_owned()),
+        _ => Err(std::io::Error::other("it defines too much, or ended early")),
+    }
+}
+
+/// Writes the definitions to a file that only the user can read. The agent's credentials are left out,
+/// though `~/.bashrc` may set them.
+fn write_snapshot(workspace: &Workspace, definitions: &str) -> std::io::Result<PathBuf> {
+    let is_kept = |line: &&str| {
+        let name = line.strip_prefix("declare -x ").map(|rest| rest.split('=').next().unwrap_or(rest));
+        name.is_none_or(|name| !SHELL_VARIABLES.contains(&name) && !SECRET_VARIABLES.contains(&name))
+    };
+    let mut text: String = definitions.lines().filter(is_kept).flat_map(|line| [line, "\n"]).collect();
+    text.push_str(&format!("unset {}\n", SECRET_VARIABLES.join(" ")));
+    let path = workspace.output_folder().join("user-shell.sh");
+    private_file::write_file(&path, text.as_bytes())?;
+    Ok(path)
+}
