@@ -18,6 +18,7 @@ mod incoming;
 mod message_events;
 mod recording;
 mod reply_block;
+mod request_difference;
 mod response;
 mod rule;
 mod script;
@@ -34,6 +35,8 @@ use tokio::task::AbortHandle;
 use crate::secret::Secret;
 use server::ServerState;
 
+pub use recording::{MatchMode, RecordedBody, RecordedCall, RecordedEnd};
+pub use request_difference::RequestDifference;
 pub use script::{Script, ScriptError};
 
 /// A server on loopback that responds from a script until it is dropped.
@@ -63,6 +66,9 @@ pub struct ReceivedRequest {
     pub summary: String,
     /// Rule or recorded call of the response; `None` if none matched.
     pub matched_rule: Option<String>,
+    /// Where the request differs from the recorded one that was expected; `None` if they are
+    /// the same, and for scripts.
+    pub difference: Option<RequestDifference>,
     /// HTTP status of the response.
     pub status: u16,
     /// Progress of the response.
@@ -131,6 +137,11 @@ impl MockServer {
     /// The requests received so far.
     pub fn requests(&self) -> Vec<ReceivedRequest> {
         self.state.requests()
+    }
+
+    /// Names of the recorded calls for messages that were not played; empty for scripts.
+    pub fn unplayed_calls(&self) -> Vec<String> {
+        self.state.unplayed_calls()
     }
 
     /// Waits until `holds` is true of the received requests.

@@ -98,6 +98,25 @@ impl<'a> RequestView<'a> {
     }
 }
 
+/// First words of the billing line in Claude Code's system prompt.
+pub const BILLING_PREFIX: &str = "x-anthropic-billing-header:";
+
+/// A request body without what differs between two runs of the same conversation: `metadata`
+/// and the billing line of the system prompt. Fails if it is not JSON.
+pub fn without_volatile_parts(body: &str) -> Result<Value, serde_json::Error> {
+    let mut request: Value = serde_json::from_str(body)?;
+    if let Some(fields) = request.as_object_mut() {
+        fields.shift_remove("metadata");
+        if let Some(Value::Array(system)) = fields.get_mut("system") {
+            let is_billing = |block: &Value| {
+                block.get("text").and_then(Value::as_str).is_some_and(|text| text.starts_with(BILLING_PREFIX))
+            };
+            system.retain(|block| !is_billing(block));
+        }
+    }
+    Ok(request)
+}
+
 /// One message of a request, with its content in parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MessageParts {

@@ -16,7 +16,7 @@ use super::rule::{Action, ErrorReply, Reply, ReplyEnd, Rule, StreamFailure};
 #[derive(Debug)]
 pub(crate) struct MockResponse {
     pub(crate) status: u16,
-    pub(crate) content_type: &'static str,
+    pub(crate) content_type: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) delay: Duration,
     pub(crate) chunks: Vec<String>,
@@ -57,10 +57,10 @@ impl IdGenerator {
 
 impl MockResponse {
     /// Makes a response with a complete body.
-    pub(crate) fn from_body(status: u16, kind: &'static str, body: String) -> Self {
+    pub(crate) fn from_body(status: u16, content_type: impl Into<String>, body: String) -> Self {
         Self {
             status,
-            content_type: kind,
+            content_type: content_type.into(),
             headers: Vec::new(),
             delay: Duration::ZERO,
             chunks: vec![body],

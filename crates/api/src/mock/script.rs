@@ -4,7 +4,8 @@ use std::path::Path;
 use std::{fs, io};
 
 use super::incoming::{IncomingRequest, RequestKind};
-use super::recording::Recording;
+use super::recording::{MatchMode, PlayedCall, RecordedCall, Recording};
+use super::request_difference::{ComparableRequest, RequestDifference};
 use super::response::{IdGenerator, MockResponse};
 use super::rule::Rule;
 
@@ -95,34 +96,72 @@ impl Script {
         }
     }
 
-    /// Chooses the response to a request, the `call`th since the start, and returns it with
-    /// the name of its rule; `None` if no rule matches.
+    /// Plays recorded calls.
+    pub fn from_recorded(calls: Vec<RecordedCall>, mode: MatchMode) -> Self {
+        Self { source: ScriptSource::Recorded(Recording::new(calls, mode)) }
+    }
+
+    /// Chooses the response to a request, the `call`th since the start.
     pub(crate) fn respond(
         &mut self,
-        incoming: &IncomingRequest,
+        request: &IncomingRequest,
+        comparable: impl FnOnce() -> ComparableRequest,
         call: usize,
         ids: &IdGenerator,
         request_id: &str,
-    ) -> Option<(String, MockResponse)> {
-        let found = match &mut self.source {
-            ScriptSource::Recorded(recording) => recording
-                .next_response(incoming)
-                .map(|(number, response)| (format!("recorded call {number}"), response)),
+    ) -> ScriptResponse {
+        let mut found = match &mut self.source {
+            ScriptSource::Recorded(recording) => match recording.play(request, &comparable()) {
+                Ok(played) => played.into(),
+                Err(difference) => ScriptResponse { difference, ..ScriptResponse::default() },
+            },
             ScriptSource::Rules(rules) => {
-                let matches = |(_, rule): &(usize, &mut Rule)| rule.matches(incoming, call);
-                rules.iter_mut().enumerate().find(matches).map(|(index, rule)| {
+                let fits = |(_, rule): &(usize, &mut Rule)| rule.matches(request, call);
+                let rule = rules.iter_mut().enumerate().find(fits);
+                let matched = rule.map(|(index, rule)| {
                     rule.remaining_uses = rule.remaining_uses.map(|times| times - 1);
                     let name = rule.name.clone().unwrap_or_else(|| format!("rule {}", index + 1));
-                    (name, MockResponse::from_rule(rule, incoming, ids, request_id))
-                })
+                    (name, MockResponse::from_rule(rule, request, ids, request_id))
+                });
+                ScriptResponse { matched, difference: None }
             }
         };
         // Token counts need no rule; they are estimated.
-        let counted = || {
-            (incoming.kind == RequestKind::CountTokens)
-                .then(|| ("estimate".to_owned(), MockResponse::from_token_count(incoming.estimated_tokens)))
-        };
-        found.or_else(counted)
+        if found.matched.is_none() && request.kind == RequestKind::CountTokens {
+            found.matched = Some(("estimate".to_owned(), MockResponse::from_token_count(request.estimated_tokens)));
+        }
+        found
+    }
+
+    /// Response of a recorded call that asked for no message; `None` if there is none.
+    pub(crate) fn respond_other(&mut self, method: &str, path: &str) -> Option<ScriptResponse> {
+        match &mut self.source {
+            ScriptSource::Recorded(recording) => recording.play_other(method, path).map(ScriptResponse::from),
+            ScriptSource::Rules(_) => None,
+        }
+    }
+
+    /// Names of the recorded calls for messages that were not played.
+    pub(crate) fn unplayed_calls(&self) -> Vec<String> {
+        match &self.source {
+            ScriptSource::Recorded(recording) => recording.unplayed(),
+            ScriptSource::Rules(_) => Vec::new(),
+        }
+    }
+}
+
+/// The response that a script has for a request.
+#[derive(Debug, Default)]
+pub(crate) struct ScriptResponse {
+    /// Name of the rule or call, and its response; `None` if none fits.
+    pub(crate) matched: Option<(String, MockResponse)>,
+    /// Where the request differs from a recorded one.
+    pub(crate) difference: Option<RequestDifference>,
+}
+
+impl From<PlayedCall> for ScriptResponse {
+    fn from(played: PlayedCall) -> Self {
+        Self { matched: Some((played.name, played.response)), difference: played.difference }
     }
 }
 

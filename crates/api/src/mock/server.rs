@@ -22,6 +22,7 @@ use tokio_stream::Stream;
 
 use super::incoming::{IncomingRequest, RequestKind};
 use super::recording::SUBAGENT_HEADER;
+use super::request_difference::{ComparableRequest, RequestDifference};
 use super::response::{IdGenerator, MockResponse, ResponseEnd};
 use super::{ReceivedRequest, ResponseState, Script};
 use crate::secret::Secret;
@@ -72,6 +73,7 @@ async fn handle_request(State(server): State<Arc<ServerState>>, request: Request
         request: None,
         summary: String::new(),
         matched_rule: None,
+        difference: None,
         status: 0,
         state: ResponseState::InProgress,
     };
@@ -81,8 +83,11 @@ async fn handle_request(State(server): State<Arc<ServerState>>, request: Request
         sleep(response.delay).await;
     }
     let status = StatusCode::from_u16(response.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut builder = Response::builder().status(status).header("content-type", response.content_type);
-    builder = builder.header("request-id", request_id);
+    let mut builder = Response::builder().status(status).header("content-type", &response.content_type);
+    // A recorded response has its own id.
+    if !response.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("request-id")) {
+        builder = builder.header("request-id", request_id);
+    }
     for (name, value) in &response.headers {
         builder = builder.header(name, value);
     }
@@ -132,6 +137,11 @@ impl ServerState {
 
     fn choose_response(&self, script: &mut Script, received: &mut ReceivedRequest, request_id: &str) -> MockResponse {
         let Some(kind) = RequestKind::from_path(&received.method, &received.path) else {
+            let recorded = script.respond_other(&received.method, &received.path);
+            if let Some((name, response)) = recorded.and_then(|found| found.matched) {
+                received.matched_rule = Some(name);
+                return response;
+            }
             let message = format!("the mock server has no {} {}", received.method, received.path);
             return MockResponse::from_error(404, &ApiErrorType::NotFound, &message, request_id);
         };
@@ -147,19 +157,24 @@ impl ServerState {
         let is_message =
             |other: &&ReceivedRequest| RequestKind::from_path(&other.method, &other.path) == Some(RequestKind::Message);
         let call = self.requests.lock().iter().filter(is_message).count() + 1;
-        let response = script.respond(&incoming, call, &self.ids, request_id);
+        let headers = received.headers.iter().map(|(name, value)| (name.as_str(), value.reveal()));
+        let comparable = || ComparableRequest::new(&received.path, headers, &received.body);
+        let found = script.respond(&incoming, comparable, call, &self.ids, request_id);
         received.request = Some(incoming.request);
-        match response {
-            Some((rule, response)) => {
-                received.matched_rule = Some(rule);
-                response
-            }
-            None => {
-                let message =
-                    format!("no rule of the script matches request {} ({})", received.number, received.summary);
-                MockResponse::from_error(400, &ApiErrorType::InvalidRequest, &message, request_id)
-            }
+        received.difference = found.difference;
+        if let Some((rule, response)) = found.matched {
+            received.matched_rule = Some(rule);
+            return response;
         }
+        let mut message = format!("no rule of the script matches request {} ({})", received.number, received.summary);
+        if let Some(RequestDifference { call, at, recorded, received }) = &received.difference {
+            message.push_str(&format!("; {call} differs at {at}: recorded {recorded:?}, received {received:?}"));
+        }
+        MockResponse::from_error(400, &ApiErrorType::InvalidRequest, &message, request_id)
+    }
+
+    pub(crate) fn unplayed_calls(&self) -> Vec<String> {
+        self.script.lock().unplayed_calls()
     }
 }
 
