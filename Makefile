@@ -53,6 +53,7 @@ bench:
 crash:
 	QUIPU_CRASH_KILLS=$(or $(KILLS),2000) $(CARGO) test -p quipu-transcript --test it crash::no_ack -- --nocapture
 	QUIPU_KILLS=$(or $(KILLS),200) $(CARGO) test -p quipu --test it agent::kill -- --nocapture
+	QUIPU_KILLS=$(or $(KILLS),200) $(CARGO) test -p quipu --test it capture::a_killed -- --nocapture
 
 # Runs published programs on our files: needs Python, a package registry and ../shared/interop.
 interop:

@@ -1,5 +1,6 @@
 //! The command line: subcommands, options and their help texts, as clap parses them.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -102,6 +103,13 @@ pub(crate) enum Command {
     /// Run a mock API server that answers from a script or a recording
     #[command(after_help = ANSWER_EXAMPLES)]
     Answer(AnswerArgs),
+    /// Record the API calls of a command, or of programs that use the printed address
+    #[cfg(feature = "capture")]
+    #[command(after_help = CAPTURE_EXAMPLES)]
+    Capture(CaptureArgs),
+    /// Play recorded API calls: send recorded responses to a command
+    #[command(after_help = REPLAY_EXAMPLES)]
+    Replay(ReplayArgs),
     /// Print a completion script for a shell
     #[command(after_help = "Example:\n  quipu completions bash > ~/.local/share/bash-completion/completions/quipu")]
     Completions {
@@ -128,8 +136,15 @@ impl Command {
     /// Whether the command reads or writes sessions, so that a `--claude-dir` that does not exist
     /// is an error.
     pub(crate) fn uses_sessions(&self) -> bool {
-        use Command::{Answer, CompleteSessions, Completions, Doctor, Help, Man};
-        !matches!(self, Answer(_) | Completions { .. } | CompleteSessions | Doctor | Help { .. } | Man { .. })
+        use Command::{Answer, CompleteSessions, Completions, Doctor, Help, Man, Replay};
+        #[cfg(feature = "capture")]
+        if matches!(self, Self::Capture(_)) {
+            return false;
+        }
+        !matches!(
+            self,
+            Answer(_) | Completions { .. } | CompleteSessions | Doctor | Help { .. } | Man { .. } | Replay(_)
+        )
     }
 
     /// Whether the command works on all sessions rather than on one that is named.
@@ -459,6 +474,67 @@ pub(crate) struct AnswerArgs {
     /// The loopback address to listen on; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     pub(crate) listen: SocketAddr,
+}
+
+#[cfg(feature = "capture")]
+const CAPTURE_EXAMPLES: &str = "\
+Examples:
+  quipu capture -- claude -p 'explain this repository'
+  quipu capture --out run.capture -- claude
+  quipu capture --listen 127.0.0.1:4779          until Ctrl-C, for programs started elsewhere
+  quipu capture --upstream https://gateway.example -- claude
+
+The command runs with ANTHROPIC_BASE_URL set to a proxy on this machine, which forwards calls \
+unchanged and records them. Exits with the status of the command. Credentials are not stored. \
+Without --out, captures are kept in the data folder up to 2 GB, the oldest are removed first. \
+docs/capture.md describes the file.";
+
+#[cfg(feature = "capture")]
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CaptureArgs {
+    /// The address to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    pub(crate) listen: SocketAddr,
+    /// Where calls are forwarded to [default: $ANTHROPIC_BASE_URL, or https://api.anthropic.com]
+    #[arg(long, value_name = "URL")]
+    pub(crate) upstream: Option<String>,
+    /// A new file for the capture [default: one in the data folder]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// The command to run and its arguments, after `--`
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+const REPLAY_EXAMPLES: &str = "\
+Examples:
+  quipu replay run.capture -- claude -p 'explain this repository'
+  quipu replay run.capture --check -- ./run-agent.sh    a captured run as a test
+  quipu replay run.capture --lenient --listen 127.0.0.1:4780
+
+The command runs with ANTHROPIC_BASE_URL set to a server on this machine. Each recorded call is \
+played once, to a request that is the same; headers, metadata and the session id may differ. \
+docs/capture.md has the rules.
+
+Exit status: that of the command; with --check 1 if the run differs from the recorded one.";
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ReplayArgs {
+    /// The capture
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// The loopback address to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    pub(crate) listen: SocketAddr,
+    /// Respond to requests that differ, with the next recorded call of their kind
+    #[arg(long)]
+    pub(crate) lenient: bool,
+    /// Fail with the first difference from the recorded run
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// The command to run and its arguments, after `--`
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
 }
 
 const FOLLOW_EXAMPLES: &str = "\

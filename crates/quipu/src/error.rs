@@ -92,6 +92,15 @@ fn code_and_hint(error: &anyhow::Error) -> (&'static str, String) {
     if let Some(prices) = error.downcast_ref::<PriceError>() {
         return (prices.code(), prices.hint().to_owned());
     }
+    #[cfg(feature = "capture")]
+    if let Some(proxy) = error.downcast_ref::<quipu_trace::capture::ProxyError>() {
+        let hint = match proxy.code() {
+            "capture.bad_upstream" => "name an upstream such as https://api.anthropic.com",
+            "capture.cannot_listen" => "--listen 127.0.0.1:0 takes a free port",
+            _ => "check the certificates of this machine",
+        };
+        return (proxy.code(), hint.to_owned());
+    }
     if let Some(script) = error.downcast_ref::<ScriptError>() {
         return (script.code(), script.hint().to_owned());
     }

@@ -19,6 +19,16 @@ pub(crate) fn thousands(n: u64) -> String {
     out
 }
 
+/// A size in bytes, for example `212 KB` or `1.4 GB`.
+pub(crate) fn bytes(n: u64) -> String {
+    let units = [(1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")];
+    match units.into_iter().find(|(size, _)| n >= *size) {
+        Some((size, unit)) if n >= 10 * size => format!("{} {unit}", n / size),
+        Some((size, unit)) => format!("{}.{} {unit}", n / size, n % size * 10 / size),
+        None => format!("{n} bytes"),
+    }
+}
+
 /// A number with its noun: `1 session`, `2,000 sessions`. The plural of `thing` ends in s or es.
 pub(crate) fn count(n: usize, thing: &str) -> String {
     let plural = match thing {

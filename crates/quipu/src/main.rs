@@ -5,8 +5,11 @@
 
 mod answer;
 mod args;
+#[cfg(feature = "capture")]
+mod capture;
 mod catalogue;
 mod check;
+mod child_command;
 mod claude_dirs;
 mod cleanup;
 mod completions;
@@ -32,12 +35,14 @@ mod part_args;
 mod prices;
 mod project_filter;
 mod raw_lines;
+mod replay;
 mod resume;
 mod search;
 mod secrets;
 mod session_details;
 mod session_table;
 mod sessions;
+mod shell;
 mod show;
 mod stats;
 mod statusline;
@@ -99,6 +104,9 @@ fn run(args: &Args, output: &Output) -> Result<ExitCode> {
         Command::Follow(follow) => follow::run(follow, &args.global, output),
         Command::Trace(trace) => trace::run(trace, &args.global, output),
         Command::Answer(answer) => answer::run(answer, &args.global, output),
+        #[cfg(feature = "capture")]
+        Command::Capture(capture) => capture::run(capture, &args.global, output),
+        Command::Replay(replay) => replay::run(replay, &args.global, output),
         Command::Resume(resume) => resume::run(resume, &args.global, output),
         Command::Rename(rename) => manage::rename(rename, &args.global, output),
         Command::Tag(tag) => manage::tag(tag, &args.global, output),

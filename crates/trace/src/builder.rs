@@ -1,12 +1,13 @@
 //! Builds a trace from raw calls.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use quipu_message::request_view::{PromptPart, RequestView};
+use quipu_api::mock::RecordedCall;
+use quipu_message::request_view::{BILLING_PREFIX, PromptPart, RequestView};
 use serde_json::value::RawValue;
 
 use crate::call::{Call, CallIdentity, Endpoint, RequestParts};
@@ -26,10 +27,9 @@ pub struct TraceBuilder {
     system_prompts: HashMap<Box<str>, (Option<TextId>, Vec<PartKey>)>,
     /// Random in each run, so that a hash of a credential cannot be looked up.
     account_hasher: RandomState,
+    /// Calls to be replayed, by their position; `None` if they are not kept.
+    pub(crate) recorded_calls: Option<BTreeMap<usize, RecordedCall>>,
 }
-
-/// First words of the billing line in Claude Code's system prompt.
-const BILLING_PREFIX: &str = "x-anthropic-billing-header:";
 
 const SESSION_HEADER: &str = "x-claude-code-session-id";
 const AGENT_HEADER: &str = "x-claude-code-agent-id";
@@ -64,6 +64,9 @@ impl TraceBuilder {
         request: Option<RequestParts>,
         session_id: Option<String>,
     ) {
+        if let Some(recorded) = self.recorded_calls.as_mut().filter(|_| !raw.is_reconstructed) {
+            recorded.insert(index, raw.to_recorded(format!("call {}", index + 1)));
+        }
         let path = path_of(&raw.url).to_owned();
         let endpoint = endpoint_of(&raw.method, &path);
         let known = raw.identity.clone();

@@ -14,6 +14,7 @@ mod bases;
 mod delta;
 #[cfg_attr(not(feature = "proxy"), allow(dead_code, reason = "only the proxy writes"))]
 mod folder;
+pub(crate) mod import;
 #[cfg(feature = "proxy")]
 mod log;
 #[cfg(feature = "proxy")]

@@ -46,6 +46,8 @@ pub enum CaptureFormat {
     RawBodies,
     /// Session file of Claude Code.
     Session,
+    /// Capture of `quipu capture`.
+    Capture,
 }
 
 impl CaptureFormat {
@@ -60,6 +62,7 @@ impl CaptureFormat {
             Self::Mitmproxy => "mitmproxy",
             Self::RawBodies => "raw bodies",
             Self::Session => "session",
+            Self::Capture => "capture",
         }
     }
 }
@@ -167,6 +170,7 @@ impl TraceBuilder {
             CaptureFormat::Har => har::import(input, self),
             CaptureFormat::Mitmproxy => mitmproxy::import(input, self),
             CaptureFormat::Session => session::import_reader(input, self),
+            CaptureFormat::Capture => self.push_capture(input),
             CaptureFormat::ClaudeTapDatabase | CaptureFormat::RawBodies => {
                 unreachable!("databases and folders are not read as streams")
             }

@@ -24,6 +24,7 @@ pub mod explain;
 mod import;
 mod prompt_store;
 mod raw_call;
+mod replay;
 mod structure;
 mod trace;
 
@@ -34,5 +35,6 @@ pub use diff::{Change, Difference, diff_requests};
 pub use import::{CaptureFormat, ImportError};
 pub use prompt_store::{BlockPart, Breakpoint, MessageKey, PartKey, PromptMessage, PromptStore, TextId};
 pub use raw_call::{RawCall, RawResponse};
+pub use replay::read_recorded_calls;
 pub use structure::{Branch, BranchKind, ForkReason, SessionCalls, Structure, TurnCalls};
 pub use trace::{Source, Trace, TraceProblem};

@@ -3,6 +3,7 @@
 
 mod agent;
 mod answer;
+mod capture;
 mod check;
 mod diff;
 mod export;

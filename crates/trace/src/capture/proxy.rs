@@ -84,8 +84,16 @@ impl CaptureProxy {
     /// Starts a proxy to `upstream`, for example `https://api.anthropic.com`, and records to
     /// `log`. Must be called in a tokio runtime.
     pub async fn start(address: SocketAddr, upstream: &str, log: CaptureLog) -> Result<Self, ProxyError> {
+        Self::start_with(client_builder().build(upstream_connector()?), address, upstream, log).await
+    }
+
+    async fn start_with(
+        client: UpstreamClient,
+        address: SocketAddr,
+        upstream: &str,
+        log: CaptureLog,
+    ) -> Result<Self, ProxyError> {
         let upstream = parse_upstream(upstream)?;
-        let client = upstream_client()?;
         let listen_error = |source| ProxyError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(listen_error)?;
         let address = listener.local_addr().map_err(listen_error)?;
@@ -171,7 +179,7 @@ fn parse_upstream(url: &str) -> Result<Uri, ProxyError> {
     if is_http && uri.authority().is_some() && uri.query().is_none() { Ok(uri) } else { Err(bad()) }
 }
 
-fn upstream_client() -> Result<UpstreamClient, ProxyError> {
+fn upstream_connector() -> Result<HttpsConnector<HttpConnector>, ProxyError> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let tls = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -181,15 +189,20 @@ fn upstream_client() -> Result<UpstreamClient, ProxyError> {
     let mut tcp = HttpConnector::new();
     tcp.set_nodelay(true);
     tcp.enforce_http(false);
-    let connector =
-        HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_all_versions().wrap_connector(tcp);
+    Ok(HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_all_versions().wrap_connector(tcp))
+}
+
+fn client_builder() -> hyper_util::client::legacy::Builder {
     let mut builder = Client::builder(TokioExecutor::new());
+    // A request is sent again only if not one byte of it was: its connection had been closed.
     builder
         .pool_timer(TokioTimer::new())
         .timer(TokioTimer::new())
         .pool_idle_timeout(IDLE_TIMEOUT)
         .http1_preserve_header_case(true)
         .http2_adaptive_window(true);
-    // A request is sent again only if not one byte of it was: its connection had been closed.
-    Ok(builder.build(connector))
+    builder
 }
+
+#[cfg(test)]
+mod tests;

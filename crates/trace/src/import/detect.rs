@@ -24,6 +24,9 @@ fn format_of(head: &[u8]) -> Option<CaptureFormat> {
     if head.starts_with(SQLITE_MAGIC) {
         return Some(CaptureFormat::ClaudeTapDatabase);
     }
+    if head.starts_with(crate::capture::import::MAGIC) {
+        return Some(CaptureFormat::Capture);
+    }
     let head = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head);
     if is_tnetstring(head) {
         return Some(CaptureFormat::Mitmproxy);

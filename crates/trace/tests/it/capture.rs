@@ -2,5 +2,6 @@
 
 mod faults;
 mod harness;
+mod import;
 mod secrets;
 mod storage;
