@@ -265,7 +265,7 @@ fn take_cache_control(block: &mut Value) -> Option<Value> {
 pub struct LoggedBreakpoint {
     /// Where the cached prefix ends.
     pub place: BreakpointPlace,
-    /// Cache lifetime.
+    /// How long the prefix stays cached.
     pub lifetime: CacheLifetime,
 }
 

@@ -25,7 +25,7 @@ pub struct RebuiltRequests {
 pub struct LoggedRequest {
     /// Line of the `api-request` entry.
     pub line: u64,
-    /// The entry.
+    /// The entry as the file has it.
     pub entry: ApiRequest,
     /// Position of the request that this one extends; `None` if it is not in the file.
     base: Option<usize>,
