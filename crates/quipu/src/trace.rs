@@ -13,6 +13,7 @@ use crate::global::GlobalArgs;
 use crate::output::Output;
 use crate::sessions::resolve_session;
 
+mod cache;
 mod ls;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -20,6 +21,7 @@ Examples:
   quipu trace ls latest                     API calls of the latest session
   quipu trace ls .claude-trace/log.jsonl    those that claude-trace recorded
   quipu trace ls --json flows.mitm | jq '.[].cost_usd'
+  quipu trace cache latest --what-if all    what other cache settings would have cost
 
 FILE is a capture of quipu, claude-trace, claude-tap (JSON lines or database), cc-viewer or \
 mitmproxy, an HTTP archive (HAR), a folder of OTEL_LOG_RAW_API_BODIES, a session file, or the name \
@@ -36,6 +38,9 @@ enum TraceCommand {
     /// List API calls: when, model, status, tokens, cost and session
     #[command(after_help = ls::EXAMPLES, visible_alias = "list")]
     Ls(FileArgs),
+    /// Show what calls read from the prompt cache, why they missed, and what other settings cost
+    #[command(after_help = cache::EXAMPLES)]
+    Cache(cache::CacheArgs),
 }
 
 /// The files that a command reads.
@@ -49,6 +54,7 @@ pub(crate) struct FileArgs {
 pub(crate) fn run(args: &TraceArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
     match &args.command {
         TraceCommand::Ls(args) => ls::run(args, global, output),
+        TraceCommand::Cache(args) => cache::run(args, global, output),
     }
 }
 

@@ -58,14 +58,19 @@ impl Call {
 
     /// Cost of the call; `None` if its response had no token counts.
     pub fn cost(&self, prices: &Prices) -> Option<Cost> {
-        Some(prices.cost(&BilledRequest {
+        Some(prices.cost(&self.billed_request(self.response.tokens?)))
+    }
+
+    /// What the price of the call depends on, with these token counts.
+    pub(crate) fn billed_request(&self, tokens: Tokens) -> BilledRequest<'_> {
+        BilledRequest {
             model: self.model().unwrap_or_default(),
             time: self.started_at,
-            tokens: self.response.tokens?,
+            tokens,
             web_searches: self.response.web_searches,
             speed: self.response.speed.as_deref(),
             geo: self.response.geo.as_deref(),
-        }))
+        }
     }
 }
 

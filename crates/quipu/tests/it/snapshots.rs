@@ -298,6 +298,22 @@ fn diff_and_secrets() {
 }
 
 #[test]
+fn trace_cache() {
+    let home = Home::new();
+    fs::copy(quipu_testkit::fixture("traces/cache-misses.jsonl"), home.0.path().join("capture.jsonl")).unwrap();
+    let commands: [&[&str]; 7] = [
+        &["trace", "cache", "--help"],
+        &["trace", "cache", "capture.jsonl"],
+        &["trace", "cache", "capture.jsonl", "--json"],
+        &["trace", "cache", "capture.jsonl", "--what-if", "all"],
+        &["trace", "cache", "capture.jsonl", "--what-if", "ttl-1h", "--json"],
+        &["trace", "cache", "capture.jsonl", "--what-if", "forever"],
+        &["trace", "cache", "absent.jsonl"],
+    ];
+    check_in(&home, "trace_cache", &commands);
+}
+
+#[test]
 fn secrets_found() {
     let home = Home::new();
     // Made up, and in two parts so that no scanner takes this file for a leak.

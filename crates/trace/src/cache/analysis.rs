@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 use quipu_conversation::Tokens;
-use quipu_conversation::price::BilledRequest;
 
 use super::links::{CallLink, call_links};
 use super::model_rules::minimum_prefix;
@@ -137,17 +136,4 @@ fn call_times(calls: &[Call]) -> Vec<CallTimes> {
         CallTimes { start, response: start.saturating_add_unsigned(wait) }
     });
     times.collect()
-}
-
-/// What the price of a call depends on, with these token counts.
-pub(super) fn billed_request(call: &Call, tokens: Tokens) -> BilledRequest<'_> {
-    let requested = call.request.as_ref().map(|request| request.model.as_str());
-    BilledRequest {
-        model: call.response.model.as_deref().or(requested).unwrap_or_default(),
-        time: call.started_at,
-        tokens,
-        web_searches: call.response.web_searches,
-        speed: call.response.speed.as_deref(),
-        geo: call.response.geo.as_deref(),
-    }
 }

@@ -112,7 +112,7 @@ impl Cause {
             }
             Self::AccountChanged => "caches are not shared between accounts; use one credential for a conversation",
             Self::Unknown => {
-                "the request was unchanged and in time; the entry was probably evicted, which cannot be avoided"
+                "no difference to the request before was found: the entry was evicted, or the change was not recorded"
             }
         }
     }

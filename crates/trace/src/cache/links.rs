@@ -2,8 +2,11 @@
 
 use std::collections::HashSet;
 
+use quipu_message::request_view::PromptPart;
+use quipu_message::synthetic::SUMMARY_PREFIX;
+
 use crate::call::{Call, CallResponse};
-use crate::prompt_store::PromptMessage;
+use crate::prompt_store::{MessageKey, PromptMessage};
 use crate::structure::{Branch, BranchKind, ForkReason, Structure};
 use crate::trace::Trace;
 
@@ -26,7 +29,12 @@ pub(super) fn call_links(trace: &Trace, structure: &Structure) -> Vec<Option<Cal
     for branch in &structure.branches {
         for (number, &call) in branch.calls.iter().enumerate() {
             // The first call of a compaction makes the summary, the second continues from it.
-            let is_compaction = branch.kind == BranchKind::Compaction && number == 1;
+            // The summarising call may be missing, as in session files.
+            let is_compaction = match branch.kind {
+                BranchKind::Compaction => number == 1,
+                BranchKind::Reset => number == 0 && begins_with_summary(trace, &trace.calls[call]),
+                _ => false,
+            };
             let predecessor = match number {
                 _ if is_compaction => branch.forked_at,
                 0 => first_predecessor(trace, structure, branch, &trace.calls[call]),
@@ -61,11 +69,32 @@ fn first_predecessor(trace: &Trace, structure: &Structure, branch: &Branch, call
     }
 }
 
-/// Whether the message after an earlier call's history is the response to that call.
+/// Whether the first message of a request contains the summary of a conversation.
+fn begins_with_summary(trace: &Trace, call: &Call) -> bool {
+    let first = call.request.as_ref().and_then(|request| request.messages.first());
+    let mut blocks = first.into_iter().flat_map(|key| &trace.prompts.message(*key).blocks);
+    blocks.any(|block| {
+        let text = PromptPart::read_block(trace.prompts.text(block.text)).ok().and_then(|part| part.plain_text());
+        text.is_some_and(|text| text.starts_with(SUMMARY_PREFIX))
+    })
+}
+
+/// Whether a request contains the response to an earlier call: after the history of that call,
+/// after its last message if messages before it were removed, or anywhere by a tool call.
 fn contains_response(trace: &Trace, call: &Call, earlier: &Call) -> bool {
     let (Some(request), Some(before)) = (&call.request, &earlier.request) else { return false };
-    let response = request.messages.get(before.messages.len()).map(|key| trace.prompts.message(*key));
-    response.is_some_and(|message| is_response(trace, message, earlier))
+    let message = |key: &MessageKey| trace.prompts.message(*key);
+    let last = before.messages.last().map(|key| message(key).history_hash);
+    let follows = |pair: &[MessageKey]| {
+        Some(message(&pair[0]).history_hash) == last && is_response(trace, message(&pair[1]), earlier)
+    };
+    let is_tool_call = |message: &PromptMessage| {
+        let mut ids = message.blocks.iter().filter_map(|block| trace.prompts.part(block.text).tool_use_id.as_deref());
+        ids.any(|id| earlier.response.tool_calls.iter().any(|tool| tool.id == id))
+    };
+    request.messages.get(before.messages.len()).is_some_and(|key| is_response(trace, message(key), earlier))
+        || request.messages.windows(2).any(follows)
+        || request.messages.iter().any(|key| is_tool_call(message(key)))
 }
 
 /// Whether a message has a block of the response to a call.
@@ -82,7 +111,7 @@ fn is_response(trace: &Trace, message: &PromptMessage, call: &Call) -> bool {
 /// after the first one.
 fn shares_messages(trace: &Trace, call: &Call, earlier: &Call) -> bool {
     let (Some(request), Some(before)) = (&call.request, &earlier.request) else { return false };
-    let message = |key: &crate::MessageKey| trace.prompts.message(*key);
+    let message = |key: &MessageKey| trace.prompts.message(*key);
     let old: HashSet<u64> = before.messages.iter().skip(1).map(|key| message(key).history_hash).collect();
     let mut messages = request.messages.iter().map(message);
     messages.any(|message| old.contains(&message.history_hash) || is_response(trace, message, earlier))

@@ -6,7 +6,7 @@ use quipu_conversation::Tokens;
 use quipu_conversation::price::{Prices, Usd};
 use quipu_message::api::CacheMissReason;
 
-use super::analysis::{CacheAnalysis, ReplayStep, billed_request};
+use super::analysis::{CacheAnalysis, ReplayStep};
 use super::cause::Cause;
 use super::comparison::{Finding, beta_change, is_other_account, is_out_of_reach};
 use super::expectation::{CachedPrefix, Target};
@@ -181,13 +181,17 @@ impl CacheAnalysis<'_> {
             rest -= moved;
         }
         read.cache_read += missed - rest;
-        let cost = |tokens: Tokens| prices.cost(&billed_request(call, tokens)).usd();
+        let cost = |tokens: Tokens| prices.cost(&call.billed_request(tokens)).usd();
         Some(cost(recorded)? - cost(read)?)
     }
 
     fn advice(&self, cause: Cause, index: usize, target: &Target<'_>) -> String {
-        if cause != Cause::TtlExpired {
-            return cause.advice().to_owned();
+        match cause {
+            Cause::TtlExpired => {}
+            Cause::Unknown if self.trace.calls[index].is_reconstructed => {
+                return "older session files do not record requests; capture the calls to find the cause".to_owned();
+            }
+            _ => return cause.advice().to_owned(),
         }
         let pause = self.times[index].start - target.entry.used_at;
         let advice = if pause <= Breakpoint::OneHour.milliseconds() {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use quipu_conversation::Tokens;
 use quipu_conversation::price::{Cost, Prices, Usd};
 
-use super::analysis::{CacheAnalysis, billed_request};
+use super::analysis::CacheAnalysis;
 use super::policy::Policy;
 
 /// Token counts and cost of several calls.
@@ -41,7 +41,7 @@ impl CacheAnalysis<'_> {
     fn add_cost(&self, sum: &mut CostedTokens, call: usize, tokens: Tokens, prices: &Prices) {
         sum.calls += 1;
         sum.tokens.add(tokens);
-        match prices.cost(&billed_request(&self.trace.calls[call], tokens)) {
+        match prices.cost(&self.trace.calls[call].billed_request(tokens)) {
             Cost::Priced { usd, .. } => sum.cost += usd,
             Cost::Unpriced { model, .. } => {
                 sum.unpriced_models.insert(model);

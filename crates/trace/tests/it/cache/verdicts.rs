@@ -285,6 +285,24 @@ fn oldest_messages_removed() {
     check(&[first(), second_hit(), truncated], Cause::Truncated, Some("messages[0].content[0]"));
 }
 
+#[test]
+fn messages_removed_behind_the_first_one() {
+    let answers = ["Look at the lexer.", "It skips empty lines.", "The test is wrong."].map(assistant);
+    let prompts = ["What fails?", "Why?", "Fix it.", "Thanks, and now?"].map(user);
+    let [a1, a2, a3] = &answers;
+    let [u1, u2, u3, u4] = &prompts;
+    let call = |seconds, messages: Value, usage, answer: &Value| {
+        Exchange::new(seconds, request(messages), usage).answered(answer["content"].clone())
+    };
+    let calls = [
+        call(0, json!([u1]), [4, 9_000, 0, 0], a1),
+        call(10, json!([u1, a1, u2]), [4, 100, 0, 9_000], a2),
+        call(20, json!([u1, a1, u2, a2, u3]), [4, 100, 0, 9_100], a3),
+        call(30, json!([u1, a2, u3, a3, u4]), [4, 300, 0, 8_900], a3),
+    ];
+    check(&calls, Cause::Truncated, Some("messages[1].content[0]"));
+}
+
 /// Three calls of a conversation, and a prompt that replaces the third one.
 fn rewound(usage: [u64; 4]) -> [Exchange; 4] {
     let mut messages = second_messages();
@@ -326,6 +344,10 @@ fn a_summary_instead_of_the_history() {
     check(&calls, Cause::Compacted, Some("messages[0].content[0]"));
     let verdict = last_of(&calls);
     assert_eq!((verdict.expected_read, verdict.miss.unwrap().tokens), (9_000, 1_000));
+    // Session files do not log the call that made the summary.
+    let text = quipu_message::synthetic::compact_summary_text(summary);
+    let logged = Exchange { body: request(json!([user(&text)])), ..after.clone() };
+    check(&[first(), second_hit(), logged], Cause::Compacted, Some("messages[0].content[0]"));
     // A new conversation in the same session has no predecessor.
     assert_eq!(miss_of(&[first(), second_hit(), Exchange { body: request(json!([user("Hello")])), ..after }]), None);
 }
