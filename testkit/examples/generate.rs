@@ -1,6 +1,6 @@
 //! Writes a made-up tree of sessions: `generate DIR BYTES [SEED]`. Prints its true totals,
 //! and writes the truth in every grouping to `DIR/truth.json`.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a tool for benches")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::print_stdout, reason = "a tool for benches")]
 
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 //!
 //! A dev-dependency only; nothing that ships depends on it.
 
-#![allow(clippy::print_stderr, reason = "tests print to the developer's terminal")]
+#![allow(clippy::print_stderr, clippy::disallowed_methods, reason = "tests print to the developer's terminal")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
 //! Names and prose are plain technical English, and modules have one direction.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a failed unwrap is a failed test")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

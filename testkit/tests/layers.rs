@@ -1,5 +1,5 @@
 //! The direction of the crates, kept by a test on `cargo metadata`.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a failed unwrap is a failed test")]
 
 use std::collections::BTreeMap;
 use std::process::Command;

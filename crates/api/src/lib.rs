@@ -42,7 +42,7 @@
 //! default) there is only the [`mock`] module.
 
 // Tests may unwrap.
-#![cfg_attr(test, allow(clippy::unwrap_used))]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_methods))]
 
 #[cfg(feature = "client")]
 mod attempt;

@@ -93,6 +93,7 @@ impl RetryClock for SystemClock {
         fastrand::f64()
     }
 
+    #[expect(clippy::disallowed_methods, reason = "the clock that tests replace")]
     fn now(&self) -> SystemTime {
         SystemTime::now()
     }

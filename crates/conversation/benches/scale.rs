@@ -1,7 +1,12 @@
 //! How the two views of a conversation grow with it: the time for each entry
 //! must not.
 #![allow(missing_docs, reason = "the macros of criterion make functions without docs")]
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a benchmark prints its results")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "a benchmark prints its results"
+)]
 
 use std::fs;
 use std::hint::black_box;

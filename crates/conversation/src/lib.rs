@@ -34,7 +34,7 @@
 //! | find the API calls of a file without such a log | [`Conversation::past_requests`] |
 
 // A failed unwrap is a failed test.
-#![cfg_attr(test, allow(clippy::unwrap_used))]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_methods))]
 
 mod accumulate;
 mod conversation;

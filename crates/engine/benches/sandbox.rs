@@ -1,7 +1,12 @@
 //! What the sandbox costs: the time of a Bash call in each profile, the median of 200,
 //! as rows for docs/bench.md. `QUIPU_BENCH_LAUNCHER` names another launcher, such as
 //! `quipu-agent`.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a bench prints what it measured")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "a bench prints what it measured"
+)]
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

@@ -41,6 +41,7 @@ pub(crate) fn helper(settings: &Settings, env: &BTreeMap<String, String>, cwd: &
 /// Runs the command and returns what it prints. Errors do not quote its output, which may contain the
 /// key.
 async fn run(command: String, env: BTreeMap<String, String>, cwd: PathBuf) -> Result<String, String> {
+    #[expect(clippy::disallowed_methods, reason = "killed when the call is dropped")]
     let mut shell = tokio::process::Command::new("sh");
     shell.args(["-c", &command]).env_clear().envs(env).current_dir(cwd).kill_on_drop(true);
     shell.stdin(Stdio::null()).stderr(Stdio::null());

@@ -39,7 +39,7 @@
 //! Runs on Linux and macOS only. Deliberately absent: listening sockets, and JSON names of the wire.
 
 // Unwrapping is how a test says what must hold.
-#![cfg_attr(test, allow(clippy::unwrap_used))]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_methods))]
 
 #[cfg(not(unix))]
 compile_error!("quipu-engine needs Unix: it starts commands in process groups and handles signals");

@@ -77,6 +77,7 @@ pub(crate) struct PdfPages {
 /// Counts the pages of a PDF, and copies those in `range` to a new PDF. `reader` is a program that
 /// calls [`serve`] first. The error is a sentence without a full stop.
 pub(crate) async fn read_pages(reader: &Path, bytes: &[u8], range: Option<PageRange>) -> Result<PdfPages, String> {
+    #[expect(clippy::disallowed_methods, reason = "killed when the call is dropped")]
     let mut command = Command::new(reader);
     command.arg(PDF_FLAG).args(range.map(|range| range.to_string())).env_clear().current_dir("/").kill_on_drop(true);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

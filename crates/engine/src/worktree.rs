@@ -212,6 +212,7 @@ impl Git<'_> {
     }
 
     fn run(&self, settings: &[String], args: &[&str]) -> io::Result<Output> {
+        #[expect(clippy::disallowed_methods, reason = "the one place that runs git")]
         let mut command = Command::new("git");
         command.current_dir(self.root).env_clear().envs(self.env).stdin(Stdio::null());
         // Another repository may be named in the environment, and hooks of this one need no credentials.

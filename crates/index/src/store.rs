@@ -180,6 +180,7 @@ const MARK_USED_INTERVAL: Duration = Duration::from_secs(24 * 3600);
 
 /// Updates the modification time of a database and deletes unused ones beside it. Nothing is
 /// lost: their content is in the session files or in the archive.
+#[expect(clippy::disallowed_methods, reason = "the time of use of a cache file")]
 fn delete_unused_indexes(path: &Path) {
     let age = |path: &Path| {
         let modified = fs::metadata(path).and_then(|meta| meta.modified());

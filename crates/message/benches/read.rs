@@ -1,6 +1,11 @@
 //! How fast the three tiers read, against `serde_json::Value`, on the same lines.
 #![allow(missing_docs, reason = "the macros of criterion make functions without docs")]
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a benchmark prints its results")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "a benchmark prints its results"
+)]
 
 use std::fs;
 use std::hint::black_box;

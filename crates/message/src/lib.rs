@@ -42,7 +42,7 @@
 //! together is in `quipu-conversation`.
 
 // Unwrapping is how a test says what must hold.
-#![cfg_attr(test, allow(clippy::unwrap_used))]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_methods))]
 
 mod block;
 mod entry;

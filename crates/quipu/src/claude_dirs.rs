@@ -28,7 +28,7 @@ fn named_dirs(global: &GlobalArgs) -> Option<Vec<PathBuf>> {
     if !global.claude_dir.is_empty() {
         return Some(global.claude_dir.clone());
     }
-    let list = std::env::var_os("CLAUDE_CONFIG_DIR")?;
+    let list = crate::environment::var("CLAUDE_CONFIG_DIR")?;
     let dirs: Vec<PathBuf> = match list.to_str() {
         Some(list) if !Path::new(list).is_dir() => {
             list.split(',').map(str::trim).filter(|dir| !dir.is_empty()).map(PathBuf::from).collect()

@@ -31,6 +31,7 @@ pub(crate) struct UpcomingCleanup {
 impl UpcomingCleanup {
     /// Returns the config folders with sessions that will be deleted within a week.
     pub(crate) fn find(dirs: &[PathBuf], sessions: &[ListedSession]) -> Vec<Self> {
+        #[expect(clippy::disallowed_methods, reason = "compared with the times of the file system")]
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let found = dirs.iter().map(|dir| {
             let dir = dir.canonicalize().unwrap_or_else(|_| dir.clone());

@@ -26,7 +26,7 @@ pub(crate) fn load() -> Result<Option<Config>> {
     };
     let mut config: Config =
         toml::from_str(&text).map_err(|error| anyhow!("{}: {}", path.display(), error.message()))?;
-    if let Some(home) = std::env::home_dir() {
+    if let Some(home) = crate::environment::home_dir() {
         for folder in &mut config.trusted {
             if let Ok(rest) = folder.strip_prefix("~") {
                 *folder = home.join(rest);

@@ -195,7 +195,7 @@ fn check_settings() -> CheckResult {
 /// Checks for a program on the PATH or in the folder of this one.
 fn check_program(name: &'static str, hint: &str) -> CheckResult {
     let file = format!("{name}{}", env::consts::EXE_SUFFIX);
-    let path = env::var_os("PATH").unwrap_or_default();
+    let path = crate::environment::var("PATH").unwrap_or_default();
     let own_folder = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.to_owned()));
     let mut found = env::split_paths(&path).chain(own_folder).map(|folder| folder.join(&file));
     match found.find(|path| path.is_file()) {

@@ -280,7 +280,8 @@ pub(crate) fn stdin_is_file() -> bool {
 /// Number of terminal rows that may be redrawn; `None` if stdout cannot be redrawn.
 fn redrawable_rows(output: &Output) -> Option<usize> {
     let (width, height) = terminal_size::terminal_size_of(io::stdout())?;
-    let able = output.is_terminal && io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|t| t != "dumb");
+    let able =
+        output.is_terminal && io::stdout().is_terminal() && crate::environment::var("TERM").is_none_or(|t| t != "dumb");
     // Rows wider than the terminal take more than one of its rows.
     (able && usize::from(width.0) >= output.width).then(|| usize::from(height.0).saturating_sub(1).max(1))
 }

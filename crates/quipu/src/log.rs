@@ -3,12 +3,13 @@
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
+use crate::environment;
 use crate::log_subscriber::{LogSubscriber, TARGET_PREFIX};
 
 /// Shows events and spans from now on: as `QUIPU_LOG` says, else at level debug with
 /// `--verbose`, else none.
 pub(crate) fn install(verbose: bool) {
-    let setting = std::env::var("QUIPU_LOG").ok().filter(|setting| !setting.trim().is_empty());
+    let setting = environment::text_var("QUIPU_LOG").filter(|setting| !setting.trim().is_empty());
     let filter = match setting {
         Some(setting) => LogFilter::parse(&setting),
         None if verbose => LogFilter { default: LevelFilter::DEBUG, by_target: Vec::new() },

@@ -42,6 +42,7 @@ impl<F: Fn(&str, Level) -> bool + Send + Sync + 'static> LogSubscriber<F> {
         let _ = tracing::subscriber::set_global_default(subscriber);
     }
 
+    #[expect(clippy::disallowed_methods, reason = "the time of an event")]
     fn write(&self, line: &LogLine, end: &str) {
         let time = if self.has_times { format!("{:.3} ", jiff::Timestamp::now()) } else { String::new() };
         // Control characters in the text could start a line or move the cursor.

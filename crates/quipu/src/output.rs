@@ -7,6 +7,7 @@ use anstyle::Style;
 use anyhow::Result;
 use serde::Serialize;
 
+use crate::environment;
 use crate::global::{ColorWhen, GlobalArgs};
 
 /// Properties of stdout that decide how results are printed.
@@ -27,8 +28,8 @@ pub(crate) struct Output {
 impl Output {
     pub(crate) fn new(global: &GlobalArgs) -> Self {
         let is_terminal = io::stdout().is_terminal();
-        let allowed = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
-            && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        let allowed = environment::var("NO_COLOR").is_none_or(|v| v.is_empty())
+            && environment::var("TERM").is_none_or(|term| term != "dumb");
         let color = match global.color {
             ColorWhen::Always => true,
             ColorWhen::Never => false,
@@ -44,7 +45,7 @@ impl Output {
             is_terminal,
             height: size.map(|(_, h)| usize::from(h.0)),
             // A terminal without cursor movement cannot page.
-            can_page: is_terminal && !global.no_pager && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
+            can_page: is_terminal && !global.no_pager && environment::var("TERM").is_none_or(|term| term != "dumb"),
         }
     }
 
@@ -84,17 +85,18 @@ impl Output {
 }
 
 /// Shows text in `$PAGER` or `less`; false if no pager could be started.
+#[expect(clippy::disallowed_methods, reason = "the pager ends with the command, which waits for it")]
 fn show_in_pager(text: &str) -> io::Result<bool> {
-    let chosen = std::env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
+    let chosen = environment::text_var("PAGER").unwrap_or_else(|| "less".to_owned());
     let mut words = chosen.split_whitespace();
     let Some(program) = words.next().filter(|program| *program != "cat") else { return Ok(false) };
     let mut command = Command::new(program);
     command.args(words).stdin(Stdio::piped());
-    if std::env::var_os("LESS").is_none() {
+    if environment::var("LESS").is_none() {
         // Quit if the text fits, keep colours, leave the text on the screen.
         command.env("LESS", "FRX");
     }
-    if std::env::var_os("LESSCHARSET").is_none() {
+    if environment::var("LESSCHARSET").is_none() {
         // The text is UTF-8, whatever the locale.
         command.env("LESSCHARSET", "utf-8");
     }

@@ -13,6 +13,7 @@ use serde_json::json;
 use crate::args::ResumeArgs;
 use crate::catalogue;
 use crate::claude_dirs::{claude_dirs, no_sessions_error};
+use crate::environment;
 use crate::error::Failure;
 use crate::global::GlobalArgs;
 use crate::output::Output;
@@ -92,8 +93,8 @@ impl ResumeCommand {
             let message = "the session's id or folder has characters that are not safe in a command";
             return Err(Failure::error("resume.unsafe", message, "run the agent yourself"));
         }
-        let default = std::env::home_dir().map(|home| home.join(".claude"));
-        let usual = std::env::var_os("CLAUDE_CONFIG_DIR").map(PathBuf::from).or(default);
+        let default = environment::home_dir().map(|home| home.join(".claude"));
+        let usual = environment::var("CLAUDE_CONFIG_DIR").map(PathBuf::from).or(default);
         let config_dir = (usual.as_deref() != Some(config)).then(|| config.to_string_lossy().into_owned());
         Ok(Self { id, cwd, config_dir })
     }
@@ -108,6 +109,7 @@ impl ResumeCommand {
     }
 
     /// Replaces this process by the agent; on Unix it returns only if that fails.
+    #[expect(clippy::disallowed_methods, reason = "the agent replaces this process")]
     fn exec(&self, output: &Output) -> Result<ExitCode> {
         if !Path::new(&self.cwd).is_dir() {
             let message = format!("the folder '{}' does not exist", self.cwd);

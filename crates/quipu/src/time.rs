@@ -14,8 +14,9 @@ mod tests;
 /// The current time in the time zone of this machine.
 ///
 /// `QUIPU_TEST_NOW` replaces the clock, so that tests can compare whole outputs.
+#[expect(clippy::disallowed_methods, reason = "the clock of the command")]
 pub(crate) fn now() -> Zoned {
-    let fixed = std::env::var("QUIPU_TEST_NOW").ok().and_then(|text| text.parse::<Timestamp>().ok());
+    let fixed = crate::environment::text_var("QUIPU_TEST_NOW").and_then(|text| text.parse::<Timestamp>().ok());
     fixed.map_or_else(Zoned::now, |now| now.to_zoned(TimeZone::system()))
 }
 

@@ -1,5 +1,5 @@
 //! Renders a session file, to look at: `look FILE [text|color|full|md|html] [WIDTH]`.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command for developers")]
+#![allow(clippy::print_stdout, clippy::disallowed_methods, clippy::print_stderr, reason = "a command for developers")]
 
 use std::time::Instant;
 

@@ -1,6 +1,11 @@
 //! Messages through the SDK, read and handed over, against reading the same lines as
 //! `serde_json::Value` and nothing else. One thread; prints Markdown rows.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints its results")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "a benchmark prints its results"
+)]
 
 use std::hint::black_box;
 use std::io::{self, Cursor};

@@ -1,7 +1,7 @@
 //! Talks for several turns: what you type, or a few lines of its own if standard input is not a terminal.
 //!
 //!     cargo run -p quipu-sdk --example chat -- --cli target/debug/quipu-agent
-#![allow(clippy::print_stdout, reason = "an example prints its results")]
+#![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "an example prints its results")]
 
 mod common;
 

@@ -1,7 +1,7 @@
 //! Hooks that block a tool call, log tool calls, and add context for the model.
 //!
 //!     cargo run -p quipu-sdk --example hooks -- --cli target/debug/quipu-agent
-#![allow(clippy::print_stdout, reason = "an example prints its results")]
+#![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "an example prints its results")]
 
 mod common;
 

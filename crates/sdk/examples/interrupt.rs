@@ -1,7 +1,7 @@
 //! Interrupts a turn and continues with the next.
 //!
 //!     cargo run -p quipu-sdk --example interrupt -- --cli target/debug/quipu-agent
-#![allow(clippy::print_stdout, reason = "an example prints its results")]
+#![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "an example prints its results")]
 
 mod common;
 

@@ -1,7 +1,7 @@
 //! Gives the model a tool that is a closure of this program.
 //!
 //!     cargo run -p quipu-sdk --example mcp_tool -- --cli target/debug/quipu-agent
-#![allow(clippy::print_stdout, reason = "an example prints its results")]
+#![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "an example prints its results")]
 
 mod common;
 

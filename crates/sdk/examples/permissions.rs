@@ -1,7 +1,7 @@
 //! Decides about every tool call: allows one, changes one, refuses one.
 //!
 //!     cargo run -p quipu-sdk --example permissions -- --cli target/debug/quipu-agent
-#![allow(clippy::print_stdout, reason = "an example prints its results")]
+#![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "an example prints its results")]
 
 mod common;
 

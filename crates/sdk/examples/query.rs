@@ -1,7 +1,7 @@
 //! Asks one thing and prints every message until it is answered.
 //!
 //!     cargo run -p quipu-sdk --example query -- --cli target/debug/quipu-agent
-#![allow(clippy::print_stdout, reason = "an example prints its results")]
+#![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "an example prints its results")]
 
 mod common;
 

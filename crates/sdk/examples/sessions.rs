@@ -2,7 +2,12 @@
 //!
 //! `sessions list [DIR]` · `show ID` · `rename ID TITLE` · `tag ID [TAG]` · `delete ID` ·
 //! `fork ID [UUID]` · `subagents ID` · `subagent ID AGENT`
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example prints its results")]
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "an example prints its results"
+)]
 
 use std::error::Error;
 

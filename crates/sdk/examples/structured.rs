@@ -1,7 +1,7 @@
 //! Asks for an answer that has the form of a Rust type.
 //!
 //!     cargo run -p quipu-sdk --example structured -- --cli target/debug/quipu-agent
-#![allow(clippy::print_stdout, reason = "an example prints its results")]
+#![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "an example prints its results")]
 
 mod common;
 

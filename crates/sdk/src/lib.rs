@@ -36,7 +36,7 @@
 //! Deliberately absent: HTTP and models, which are up to the agent.
 
 // Tests may unwrap.
-#![cfg_attr(test, allow(clippy::unwrap_used))]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_methods))]
 
 mod callbacks;
 mod choices;

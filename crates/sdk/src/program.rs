@@ -17,6 +17,7 @@ const PROGRAM_NAMES: [&str; 2] = ["claude", "quipu-agent"];
 
 /// The program to start: `named`, or the one that `QUIPU_CLI` names, `claude` or
 /// `quipu-agent` on the PATH, or `quipu-agent` in the folder of this program.
+#[expect(clippy::disallowed_methods, reason = "programs are found as a shell finds them")]
 pub(crate) fn find_program(named: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(named) = named {
         return Ok(named.to_owned());

@@ -75,6 +75,7 @@ impl Sessions {
     }
 
     /// All sessions of the current user: in `CLAUDE_CONFIG_DIR`, or else in `~/.claude`.
+    #[expect(clippy::disallowed_methods, reason = "named after what it reads")]
     pub fn from_env() -> Self {
         let named = std::env::var_os("CLAUDE_CONFIG_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
         Self::from_dirs(named.or_else(|| std::env::home_dir().map(|home| home.join(".claude"))))

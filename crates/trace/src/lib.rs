@@ -12,7 +12,7 @@
 //! follow the new content of each call and not its whole size.
 
 // A failed unwrap is a failed test.
-#![cfg_attr(test, allow(clippy::unwrap_used))]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_methods))]
 
 mod anatomy;
 mod builder;

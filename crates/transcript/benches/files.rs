@@ -1,6 +1,11 @@
 //! Writing, resuming and following, as ratios to the plainest way of doing the same
 //! in the same run. Prints Markdown rows.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints its results")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "a benchmark prints its results"
+)]
 
 use std::fs::{File, OpenOptions};
 use std::hint::black_box;

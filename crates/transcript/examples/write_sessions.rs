@@ -1,6 +1,6 @@
 //! Writes four small sessions for other programs to read: one written, one resumed,
 //! one forked, one compacted. `write_sessions CONFIG_DIR WORKING_DIR`
-#![allow(clippy::print_stdout, reason = "an example prints its results")]
+#![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "an example prints its results")]
 
 use std::error::Error;
 use std::path::{Path, PathBuf};

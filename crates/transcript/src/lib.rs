@@ -29,7 +29,7 @@
 //! Not in this crate: HTTP and prices.
 
 // Unwrapping is how a test says what must hold.
-#![cfg_attr(test, allow(clippy::unwrap_used))]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_methods))]
 
 mod append;
 mod backups;

@@ -1,5 +1,10 @@
 //! The client and the mock server together.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed unwrap is a failed test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    reason = "a failed unwrap is a failed test"
+)]
 
 mod docs_examples;
 mod events;

@@ -1,5 +1,5 @@
 //! The conversation crate against real recordings, and its laws.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a failed unwrap is a failed test")]
 
 mod for_api;
 mod for_ui;

@@ -87,6 +87,7 @@ fn run_launcher(inside: bool) -> Result<ExitCode, LaunchError> {
     let Some((program, args)) = policy.argv.split_first() else {
         return Ok(self_test::run_self_test(&policy));
     };
+    #[expect(clippy::disallowed_methods, reason = "the launcher ends with the command")]
     let mut command = Command::new(program);
     command.args(args).env_clear().envs(policy.env.iter().map(|(name, value)| (name, value)));
     if !inside {
@@ -111,6 +112,7 @@ fn run_outer(policy: &Policy, line: &[u8]) -> Result<ExitCode, LaunchError> {
     mounts::enter_namespaces().map_err(step_error("making namespaces"))?;
     mounts::set_up_mounts(policy)?;
     mounts::keep_capability().map_err(step_error("keeping a capability"))?;
+    #[expect(clippy::disallowed_methods, reason = "the launcher ends with its second half")]
     let mut command = Command::new("/proc/self/exe");
     command.args([LAUNCHER_FLAG, INNER_ARG]).stdin(Stdio::piped());
     let mut child = command.spawn().map_err(step_error("starting inside"))?;

@@ -38,6 +38,7 @@ fn run(inside: Option<OsString>) -> io::Result<ExitCode> {
     }
     let policy: Policy = serde_json::from_str(&line)?;
     env::set_current_dir(&policy.cwd)?;
+    #[expect(clippy::disallowed_methods, reason = "the command replaces the launcher")]
     let mut command = Command::new("/usr/bin/sandbox-exec");
     command.arg("-p").arg(seatbelt::seatbelt_profile(&policy)).stdin(Stdio::null());
     match policy.argv.is_empty() {

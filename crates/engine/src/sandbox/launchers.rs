@@ -72,6 +72,7 @@ impl Launcher {
         // One pipe for stdout and stderr keeps their order.
         let (output, stdout) = io::pipe()?;
         let stderr = stdout.try_clone()?;
+        #[expect(clippy::disallowed_methods, reason = "ended with its process group")]
         let mut command = Command::new(program);
         command.arg(LAUNCHER_FLAG).env_clear().current_dir("/");
         command.stdin(stdin).stdout(Stdio::from(stdout)).stderr(Stdio::from(stderr));

@@ -181,6 +181,7 @@ fn probe_policy(launcher: &Path, mounts: bool, work: &Path, temp: &Path) -> io::
         cwd: work,
         ..Policy::default()
     };
+    #[expect(clippy::disallowed_methods, reason = "the self-test waits for its launcher")]
     let mut command = Command::new(launcher);
     command.arg(LAUNCHER_FLAG).env_clear().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;

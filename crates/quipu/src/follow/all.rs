@@ -33,6 +33,7 @@ pub(super) fn run(args: &FollowArgs, global: &GlobalArgs, output: &Output) -> Re
     let mut watched =
         WatchedSessions { sessions: BTreeMap::new(), view: LiveView::new(output, global.json, args.full), output };
     for file in new_sessions.sessions().into_iter().take(MAX_RECENT_SESSIONS) {
+        #[expect(clippy::disallowed_methods, reason = "compared with the times of the file system")]
         let silence = SystemTime::now().duration_since(file.modified).unwrap_or_default();
         if silence < RECENT_MAX_AGE {
             // A file that cannot be read now is tried again when it changes.

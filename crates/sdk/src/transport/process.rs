@@ -38,6 +38,7 @@ impl Transport for Subprocess {
 }
 
 impl Subprocess {
+    #[expect(clippy::disallowed_methods, reason = "the one place that starts agents")]
     fn start(self) -> Result<Connection, Error> {
         let failed = |error: io::Error| Error::Start { program: self.program.clone(), source: Arc::new(error) };
         // A relative path is relative to our working directory, not to the program's.

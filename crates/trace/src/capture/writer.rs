@@ -105,6 +105,7 @@ impl Writer {
     }
 
     /// Writes the first record.
+    #[expect(clippy::disallowed_methods, reason = "the time of the capture")]
     pub(super) fn write_start(&mut self, upstream: &str) -> io::Result<()> {
         let start = StartRecord {
             format: FORMAT,

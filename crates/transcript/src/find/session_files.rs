@@ -127,6 +127,7 @@ pub fn find_session_files(session: &Path) -> Option<SessionFiles> {
 /// because the clocks of file systems are coarse.
 const MTIME_SETTLE_TIME: Duration = Duration::from_secs(2);
 
+#[expect(clippy::disallowed_methods, reason = "compared with the times of the file system")]
 fn list_project(folder: &Path, hints: &impl ListingHints) -> (Vec<SessionFiles>, Vec<FileError>) {
     let project: Arc<str> = folder.file_name().unwrap_or_default().to_string_lossy().into();
     let folder_path: Arc<Path> = folder.into();

@@ -1,5 +1,10 @@
 //! Reading and checking: our own broken files, and every real one.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a failed unwrap is a failed test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "a failed unwrap is a failed test"
+)]
 
 mod append_errors;
 mod backups;

@@ -214,6 +214,7 @@ fn unconfined([program, args @ ..]: [&str; 3], workspace: &Workspace) -> io::Res
     // One pipe for stdout and stderr keeps their order.
     let (output, write) = io::pipe()?;
     let errors = write.try_clone()?;
+    #[expect(clippy::disallowed_methods, reason = "ended with its process group")]
     let mut shell = Command::new(program);
     shell.args(args).env_clear().envs(workspace.env()).envs(VARIABLES).current_dir(workspace.cwd());
     shell.stdin(Stdio::null()).stdout(Stdio::from(write)).stderr(Stdio::from(errors));

@@ -3,6 +3,8 @@
 #[path = "../../config.rs"]
 mod config;
 mod debug;
+#[path = "../../environment.rs"]
+mod environment;
 mod flags;
 mod ignored_flags;
 #[path = "../../log_subscriber.rs"]
@@ -74,14 +76,16 @@ fn run_agent(flags: Flags) -> Result<u8, EngineError> {
         .enable_all()
         .build()
         .map_err(system("the async runtime"))?;
-    let code = runtime.block_on(quipu_engine::run(options, environment(), cwd, std::io::stdout(), std::io::stderr()));
+    let code =
+        runtime.block_on(quipu_engine::run(options, read_environment(), cwd, std::io::stdout(), std::io::stderr()));
     // A read of stdin may still wait for a host that sends nothing more.
     runtime.shutdown_background();
     code
 }
 
 /// The environment variables that are valid UTF-8.
-fn environment() -> BTreeMap<String, String> {
+#[expect(clippy::disallowed_methods, reason = "the engine and all it starts get the environment of the agent")]
+fn read_environment() -> BTreeMap<String, String> {
     let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
     std::env::vars_os().filter_map(text).collect()
 }
@@ -199,12 +203,12 @@ fn trimmed(words: &[String]) -> Vec<String> {
 
 /// Whether an environment variable is set to a true value.
 fn is_env_enabled(name: &str) -> bool {
-    std::env::var(name).is_ok_and(|value| matches!(value.as_str(), "1" | "true" | "yes" | "on"))
+    environment::text_var(name).is_some_and(|value| matches!(value.as_str(), "1" | "true" | "yes" | "on"))
 }
 
 /// The sandbox mode from `QUIPU_SANDBOX`.
 fn sandbox_switch() -> Result<SandboxMode, EngineError> {
-    let Some(word) = std::env::var_os("QUIPU_SANDBOX").filter(|word| !word.is_empty()) else {
+    let Some(word) = environment::var("QUIPU_SANDBOX").filter(|word| !word.is_empty()) else {
         return Ok(SandboxMode::default());
     };
     let reason = format!("no value '{}'; there are auto, require and off", word.display());

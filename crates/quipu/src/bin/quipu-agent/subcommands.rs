@@ -13,7 +13,7 @@ use quipu_message::control::response::McpServerStatus;
 use quipu_message::values::McpServerState;
 use serde_json::{Map, Value, json};
 
-use crate::environment;
+use crate::read_environment;
 
 /// Commands of `claude` that are not available here.
 const UNSUPPORTED_COMMANDS: [&str; 24] = [
@@ -159,7 +159,7 @@ pub(crate) fn run(args: &[OsString]) -> Option<ExitCode> {
 
 /// Information about the key, and whether there is one.
 fn auth_status(text: bool) -> Result<(String, bool), String> {
-    let status = quipu_engine::auth_status(environment(), &cwd()?).map_err(|error| crate::in_full(&error))?;
+    let status = quipu_engine::auth_status(read_environment(), &cwd()?).map_err(|error| crate::in_full(&error))?;
     let AuthStatus { source, config } = status;
     let method = match source {
         Some("ANTHROPIC_AUTH_TOKEN") => "oauth_token",
@@ -193,7 +193,7 @@ fn cwd() -> Result<PathBuf, String> {
 }
 
 fn run_mcp(command: McpCommand) -> Result<String, String> {
-    let files = McpFiles::new(&environment(), &cwd()?);
+    let files = McpFiles::new(&read_environment(), &cwd()?);
     match command {
         McpCommand::Add { name, command_or_url, args, scope, transport, env, header } => {
             if transport == "stdio" && !header.is_empty() {
@@ -304,7 +304,7 @@ fn find_server(files: &McpFiles, name: &str, scope: Option<McpScope>) -> Result<
 /// Connects to the servers that a session would use.
 fn connection_states() -> Result<Vec<McpServerStatus>, String> {
     let runtime = tokio::runtime::Runtime::new().map_err(|error| format!("the runtime: {error}"))?;
-    let states = runtime.block_on(quipu_engine::mcp_status(environment(), &cwd()?));
+    let states = runtime.block_on(quipu_engine::mcp_status(read_environment(), &cwd()?));
     states.map_err(|error| crate::in_full(&error))
 }
 
