@@ -4,17 +4,17 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use quipu_message::line::mend;
-use quipu_message::view::UsageLine;
+use quipu_message::line::replace_lone_surrogates;
+use quipu_message::view::UsageLineView;
 use quipu_message::{Entry, Head, Line, View};
-use quipu_transcript::{Check, Entries, Lines, Piece};
+use quipu_transcript::{Check, Entries, LineReader, RawLine};
 use serde_json::value::RawValue;
 
 fuzz_target!(|bytes: &[u8]| {
     lines(bytes);
     let mut entries = Entries::new(bytes, "fuzz");
     let read = entries.by_ref().flatten().count() as u64;
-    assert_eq!(entries.bytes(), bytes.len() as u64);
+    assert_eq!(entries.bytes_read(), bytes.len() as u64);
 
     let report = Check { roundtrip: true }.run(Entries::new(bytes, "fuzz"), "fuzz");
     assert_eq!(report.bytes, bytes.len() as u64);
@@ -23,11 +23,11 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn lines(bytes: &[u8]) {
-    let mut lines = Lines::new(bytes);
+    let mut lines = LineReader::new(bytes);
     let mut size = 0;
-    while let Some(piece) = lines.next().expect("a slice can be read") {
-        size += piece.size();
-        if let Piece::Line { bytes, .. } = piece
+    while let Some(raw_line) = lines.next().expect("a slice can be read") {
+        size += raw_line.byte_len();
+        if let RawLine::Line { bytes, .. } = raw_line
             && let Ok(text) = str::from_utf8(bytes)
         {
             line(text);
@@ -37,16 +37,16 @@ fn lines(bytes: &[u8]) {
 }
 
 fn line(text: &str) {
-    let mended = mend(text);
-    assert_eq!(mend(&mended), mended);
+    let readable = replace_lone_surrogates(text);
+    assert_eq!(replace_lone_surrogates(&readable), readable);
     if let Ok(entry) = Entry::read(text) {
         // The smaller readings know every line that can be read as a tree.
-        if serde_json::from_str::<serde_json::Value>(&mended).is_ok() {
-            let head = Head::read(&mended).expect("a head can be read");
-            let view = View::read(&mended).expect("a view can be read");
+        if serde_json::from_str::<serde_json::Value>(&readable).is_ok() {
+            let head = Head::read(&readable).expect("a head can be read");
+            let view = View::read(&readable).expect("a view can be read");
             assert_eq!((head.kind.as_deref(), view.kind.as_deref()), (Some(entry.tag()), Some(entry.tag())));
             assert_eq!((&head.uuid, head.session_id), (&view.uuid, view.session_id));
-            let usage = UsageLine::read(&mended).expect("usage can be read");
+            let usage = UsageLineView::read(readable.as_bytes()).expect("usage can be read");
             assert_eq!((usage.uuid, usage.usage), (view.uuid, view.usage));
         }
         let written = serde_json::to_string(&entry).expect("what was read can be written");
@@ -64,9 +64,9 @@ fn splice(line: &Line) {
     let written = r#""é\n""#;
     match fields.0.get(line.as_str().len() % (fields.0.len() + 1)) {
         None => {
-            let key = "never heard of";
+            let key = "unknown field";
             if fields.0.iter().all(|(name, _)| name != key) {
-                let longer = line.with(&[key], value).expect("an object takes a field");
+                let longer = line.with_field(&[key], value).expect("an object takes a field");
                 let comma = if fields.0.is_empty() { "" } else { "," };
                 let field = format!(r#"{comma}"{key}":{written}"#);
                 let at = longer.as_str().rfind(&field).expect("the field is there");
@@ -76,9 +76,9 @@ fn splice(line: &Line) {
         Some((key, _)) => {
             // Of duplicates the last is the one that readers see.
             let (_, old) = fields.0.iter().rev().find(|(name, _)| name == key).expect("it was just there");
-            let set = line.with(&[key], value).expect("an object takes a field");
+            let set = line.with_field(&[key], value).expect("an object takes a field");
             assert_eq!(set.as_str().len() + old.get().len(), line.as_str().len() + written.len());
-            assert_eq!(set.with(&[key], old).expect("an object takes a field"), *line);
+            assert_eq!(set.with_field(&[key], old).expect("an object takes a field"), *line);
         }
     }
 }

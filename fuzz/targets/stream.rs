@@ -1,4 +1,4 @@
-//! Any bytes as a stream, cut anywhere, and any lines as a conversation.
+//! Any bytes as a stream, split anywhere, and any lines as a conversation.
 
 #![no_main]
 
@@ -6,11 +6,11 @@ use std::collections::HashSet;
 
 use libfuzzer_sys::fuzz_target;
 use quipu_conversation::{Accumulator, Conversation, normalise};
-use quipu_message::sse::{Event, Oversize, Parser};
+use quipu_message::sse::{Event, EventTooLarge, Parser};
 use quipu_message::{Block, Message, Role};
 
 fuzz_target!(|bytes: &[u8]| {
-    // The last bytes say how to cut and how much one event may hold.
+    // The last bytes give the sizes of the parts and the limit on one event.
     let sizes: Vec<usize> = bytes.iter().rev().take(4).map(|&b| 1 + usize::from(b)).collect();
     let limit = match bytes.last() {
         Some(b) if b % 8 == 0 => 1 + bytes.len() / 2,
@@ -20,7 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
     assert_eq!(whole, parse(limit, bytes.chunks(1)));
     assert_eq!(whole, parse(limit, Chunks { bytes, sizes: sizes.iter().cycle() }));
     if let Ok(text) = str::from_utf8(bytes) {
-        converse(text);
+        check_conversation(text);
     }
 });
 
@@ -40,28 +40,28 @@ impl<'a, 'b, I: Iterator<Item = &'b usize>> Iterator for Chunks<'a, I> {
     }
 }
 
-type Parsed = (Vec<Result<Event, Oversize>>, Option<String>, Vec<Result<(), String>>, Option<Message>);
+type Parsed = (Vec<Result<Event, EventTooLarge>>, Option<String>, Vec<Result<(), String>>, Option<Message>);
 
-/// Events, what was cut off, what the accumulator said to each, and the message.
+/// The events, the incomplete rest, the result of the accumulator for each event, and the message.
 fn parse<'a>(limit: usize, pieces: impl Iterator<Item = &'a [u8]>) -> Parsed {
     let mut parser = Parser::with_limit(limit);
-    let mut answer = Accumulator::default();
-    let (mut events, mut said) = (Vec::new(), Vec::new());
+    let mut accumulator = Accumulator::default();
+    let (mut events, mut results) = (Vec::new(), Vec::new());
     for piece in pieces {
         for event in parser.push(piece) {
             if let Ok(event) = &event {
                 let parsed = serde_json::from_str(&event.data).map_err(|e| e.to_string());
-                said.push(parsed.and_then(|event| answer.push(&event).map_err(|e| e.to_string())));
-                answer.partial_message();
+                results.push(parsed.and_then(|event| accumulator.push(&event).map_err(|e| e.to_string())));
+                accumulator.partial_message();
             }
             events.push(event);
         }
     }
     let cut = parser.finish().err().map(|cut| format!("{cut:?}"));
-    (events, cut, said, answer.finish().ok())
+    (events, cut, results, accumulator.finish().ok())
 }
 
-fn converse(text: &str) {
+fn check_conversation(text: &str) {
     let mut conversation = Conversation::default();
     for (i, line) in text.lines().enumerate() {
         conversation.push_line(i as u64 + 1, line);
@@ -70,13 +70,13 @@ fn converse(text: &str) {
     conversation.turns();
     conversation.branches();
     let messages = conversation.for_api();
-    fits_the_api(&messages);
+    check_messages(&messages);
     assert_eq!(normalise(messages.clone()), messages);
 }
 
 /// Roles alternate from the user's on, nothing is empty, and each message opens
 /// with the results of exactly the calls in the one before.
-fn fits_the_api(messages: &[Message]) {
+fn check_messages(messages: &[Message]) {
     let mut due = HashSet::new();
     for (i, message) in messages.iter().enumerate() {
         let role = if i % 2 == 0 { Role::User } else { Role::Assistant };

@@ -90,7 +90,7 @@ fn texts() -> Vec<PathBuf> {
         is_kept && !name.contains("/target/") && !name.contains("/snapshots/") && !name.ends_with("CHANGELOG.md")
     };
     let mut files = Vec::new();
-    for folder in ["crates", "testkit", "docs", "interop", "bench"] {
+    for folder in ["crates", "testkit", "docs", "interop", "bench", "fuzz"] {
         files.extend(quipu_testkit::files_under(&quipu_testkit::repository_root().join(folder), is_text));
     }
     files.extend(
