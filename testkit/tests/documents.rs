@@ -52,6 +52,42 @@ fn every_source_file_that_a_document_names_exists() {
     assert!(missing.is_empty(), "no such files:\n{}", missing.join("\n"));
 }
 
+/// `Type::method` in a code span, as its parts.
+fn named_method(span: &str) -> Option<(&str, &str)> {
+    let (owner, rest) = span.split_once("::")?;
+    let name = rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()?;
+    let is_type = owner.starts_with(|c: char| c.is_ascii_uppercase()) && !owner.contains(' ');
+    let is_method = name.starts_with(|c: char| c.is_ascii_lowercase());
+    (is_type && is_method).then_some((owner, name))
+}
+
+#[test]
+fn every_method_that_a_document_names_exists() {
+    let sources = quipu_testkit::files_under(&quipu_testkit::repository_root().join("crates"), |path| {
+        path.extension().is_some_and(|ext| ext == "rs")
+    });
+    let sources: String = sources.iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+    let mut missing = Vec::new();
+    for page in documents() {
+        for (number, line) in fs::read_to_string(&page).unwrap().lines().enumerate() {
+            for (owner, name) in code_spans(line).filter_map(named_method) {
+                // Setters of the SDK's options are declared by a macro: `flag name`, `some name(…)`.
+                let defined = ["fn", "set", "some", "push", "flag", "extend"];
+                if !defined.iter().any(|keyword| {
+                    let definition = format!("{keyword} {name}");
+                    sources.match_indices(&definition).any(|(start, text)| {
+                        !sources[start + text.len()..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+                    })
+                }) {
+                    let page = page.file_name().unwrap().display();
+                    missing.push(format!("{page}:{}: {owner}::{name}", number + 1));
+                }
+            }
+        }
+    }
+    assert!(missing.is_empty(), "no such methods:\n{}", missing.join("\n"));
+}
+
 #[test]
 fn no_rust_example_has_lines_that_only_rustdoc_hides() {
     let mut found = Vec::new();

@@ -224,8 +224,8 @@ impl Options {
         push beta(name: impl Into<String>) => betas;
         /// The system prompt. Empty by default.
         set system_prompt(prompt: impl Into<SystemPrompt>) => system_prompt;
-        /// Leaves what changes from run to run out of the agent's own system prompt, so
-        /// that the prompt cache serves many.
+        /// Leaves sections that change from run to run out of the agent's own system prompt, so that runs share
+        /// the prompt cache.
         flag exclude_dynamic_sections => exclude_dynamic_sections;
         /// Whether the model thinks before it responds, and how much.
         some thinking(thinking: ThinkingMode) => thinking;
@@ -237,13 +237,13 @@ impl Options {
         some max_turns(turns: u32) => max_turns;
         /// Ends the run when it has cost this much.
         some max_budget_usd(dollars: f64) => max_budget_usd;
-        /// Tells the model how many tokens it has for the task.
+        /// Number of tokens for the whole task, which the model can see.
         some task_budget(tokens: u64) => task_budget;
         /// A tool that may run without asking: a name, or a rule such as `Bash(git log:*)`.
         push allow_tool(rule: impl Into<String>) => allowed_tools;
         /// Tools that may run without asking.
         extend allow_tools(rules: impl IntoIterator<Item = impl Into<String>>) => allowed_tools;
-        /// A tool that must not run: a name takes it from the model, a rule refuses calls.
+        /// A tool that must not run: a name removes the tool, a rule denies calls.
         push disallow_tool(rule: impl Into<String>) => disallowed_tools;
         /// Tools that must not run.
         extend disallow_tools(rules: impl IntoIterator<Item = impl Into<String>>) => disallowed_tools;
@@ -303,9 +303,9 @@ impl Options {
     }
 
     setters! {
-        /// MCP servers as a file or as JSON text says.
+        /// MCP servers: a file, or JSON text.
         some mcp_config(file_or_json: impl Into<OsString>) => mcp_config;
-        /// No other MCP servers than those said here.
+        /// Uses only the MCP servers of these options.
         flag strict_mcp_config => strict_mcp_config;
     }
 }
