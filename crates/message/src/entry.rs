@@ -1,4 +1,4 @@
-//! The whole vocabulary: any line of a session file or of the live stream.
+//! Any line of a session file or of the live stream.
 
 use crate::attachment::{Attachment, AttachmentEntry};
 use crate::bookkeeping::*;
@@ -12,7 +12,7 @@ use crate::user_assistant::{Assistant, User};
 use crate::{Block, Content, Envelope};
 
 open_enum! {
-    /// One line, by `type`. Files and stream share this one vocabulary.
+    /// One line of a session file or of the stream, by `type`.
     ///
     /// ```
     /// use quipu_message::Entry;
