@@ -148,9 +148,9 @@ fn a_definition_limits_the_calls_of_a_subagent_and_puts_it_in_the_background() {
     let script = r#"
 - when: {subagent: true}
   reply: [{tool: Bash, input: {command: echo again}}]
-- when: {result_of: Agent}
-  reply: Done.
-- reply: [{tool: Agent, input: {description: work, prompt: work, subagent_type: worker}}]
+- when: {step: 1}
+  reply: [{tool: Agent, input: {description: work, prompt: work, subagent_type: worker}}]
+- reply: Done.
 "#;
     let stage = ScriptedAgent::from_script_text(script);
     stage.write(".claude/agents/worker.md", "---\nname: worker\ndescription: works\nmaxTurns: 2\n---\nWork.");

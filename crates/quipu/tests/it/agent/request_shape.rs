@@ -66,7 +66,7 @@ pub(super) struct Sent {
     pub(super) betas: String,
     pub(super) body: Value,
     pub(super) by_subagent: bool,
-    /// The number of the recorded call that answered it.
+    /// The number of the recorded call that answered it, other calls than `/v1/messages` included.
     pub(super) call: Option<usize>,
 }
 
@@ -74,9 +74,9 @@ pub(super) struct Sent {
 pub(super) fn compare(recording: &Recording, played: &Played) -> Vec<(String, Vec<String>, Vec<String>)> {
     let theirs = recorded(recording);
     let mut pairs = Vec::new();
-    for request in theirs.iter().filter(|request| !is_beside(&request.body)) {
+    for (index, request) in theirs.iter().enumerate().filter(|(_, request)| !is_beside(&request.body)) {
         let ours = played.requests.iter().find(|ours| ours.call == request.call);
-        let name = format!("request {}", request.call.unwrap_or_default());
+        let name = format!("request {}", index + 1);
         match ours {
             Some(ours) => pairs.push((name, shape(request), shape(ours))),
             None => pairs.push((name, vec!["is made".to_owned()], Vec::new())),
@@ -102,7 +102,7 @@ fn recorded(recording: &Recording) -> Vec<Sent> {
     let lines = recording.api.as_deref().unwrap_or_default().lines();
     let calls = lines.map(|line| serde_json::from_str::<Value>(line).unwrap());
     let asks = |call: &Value| call["method"] == "POST" && call["path"].as_str().unwrap().starts_with("/v1/messages");
-    let calls = calls.filter(asks).enumerate();
+    let calls = calls.enumerate().filter(|(_, call)| asks(call));
     calls
         .map(|(index, call)| {
             let headers = call["headers"].as_array().unwrap();
