@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use jiff::Timestamp;
 use quipu_trace::capture::{CaptureFolder, CaptureLog, CaptureProxy, LogOptions, LogStats, MAX_FOLDER_BYTES};
 use serde_json::json;
 
@@ -15,7 +14,8 @@ use crate::error::Failure;
 use crate::format::{bytes, count};
 use crate::global::GlobalArgs;
 use crate::output::Output;
-use crate::{catalogue, shell};
+use crate::time::now;
+use crate::{catalogue, environment, shell};
 
 /// Where calls go unless the user or the environment names another upstream.
 const DEFAULT_UPSTREAM: &str = "https://api.anthropic.com";
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &CaptureArgs, global: &GlobalArgs, output: &Output) -> R
 
 /// Path of the capture and how it is written. Removes old captures if there are too many.
 fn prepare(args: &CaptureArgs, upstream: &str, global: &GlobalArgs) -> Result<(PathBuf, LogOptions)> {
-    let secrets = SECRET_VARIABLES.iter().filter_map(|name| std::env::var(name).ok()).collect();
+    let secrets = SECRET_VARIABLES.iter().filter_map(|name| environment::text_var(name)).collect();
     let mut options = LogOptions { upstream: upstream.to_owned(), secrets, ..LogOptions::default() };
     if let Some(path) = &args.out {
         return Ok((path.clone(), options));
@@ -68,7 +68,7 @@ fn prepare(args: &CaptureArgs, upstream: &str, global: &GlobalArgs) -> Result<(P
         let (files, size) = (count(pruned.files, "old capture"), bytes(pruned.bytes));
         note(&format!("removed {files} ({size}); captures are kept up to {}", bytes(MAX_FOLDER_BYTES)));
     }
-    let (path, sessions) = folder.new_capture(Timestamp::now()).context("cannot create the folder of captures")?;
+    let (path, sessions) = folder.new_capture(now().timestamp()).context("cannot create the folder of captures")?;
     options.max_bytes = Some(MAX_FOLDER_BYTES);
     options.session_list = Some(sessions);
     Ok((path, options))
@@ -80,7 +80,7 @@ pub(crate) fn capture_folder() -> Option<CaptureFolder> {
 }
 
 fn default_upstream() -> String {
-    let named = std::env::var("ANTHROPIC_BASE_URL").ok();
+    let named = environment::text_var("ANTHROPIC_BASE_URL");
     named.filter(|url| !url.is_empty()).unwrap_or_else(|| DEFAULT_UPSTREAM.to_owned())
 }
 

@@ -8,6 +8,7 @@ use std::process::ExitStatus;
 use anyhow::Result;
 use tokio::process::{Child, Command};
 
+use crate::environment;
 use crate::error::Failure;
 
 /// Variable that agents and SDKs read the URL of the API from.
@@ -15,13 +16,14 @@ const BASE_URL_VARIABLE: &str = "ANTHROPIC_BASE_URL";
 
 /// Runs a command with `ANTHROPIC_BASE_URL` set to `url` until it ends. Returns its exit
 /// status as shells report it: 128 and the signal if a signal ended it.
+#[expect(clippy::disallowed_methods, reason = "the command is waited for, and signals are forwarded to it")]
 pub(crate) async fn run_command(command: &[OsString], url: &str) -> Result<u8> {
     let Some((program, args)) = command.split_first() else { return Ok(0) };
     let mut child = Command::new(program);
     child.args(args).env(BASE_URL_VARIABLE, url);
     // A proxy of the environment must not get what is meant for this machine.
     for name in ["NO_PROXY", "no_proxy"] {
-        let hosts = std::env::var(name).unwrap_or_default();
+        let hosts = environment::text_var(name).unwrap_or_default();
         let separator = if hosts.is_empty() { "" } else { "," };
         child.env(name, format!("{hosts}{separator}127.0.0.1,localhost"));
     }

@@ -145,7 +145,7 @@ fn captures_are_found_by_session_and_only_the_owner_reads_them() {
     assert_eq!(report["calls"], setup.model.requests().len());
     let folder = setup.path("data/quipu/captures");
     let session = report["session_ids"][0].as_str().unwrap();
-    assert_eq!(CaptureFolder::new(&folder).captures_of_session(session), [path.clone()]);
+    assert_eq!(CaptureFolder::new(&folder).captures_of_session(session), std::slice::from_ref(&path));
     assert_eq!(CaptureFolder::new(&folder).captures_of_session("other"), Vec::<PathBuf>::new());
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&path), mode(&path.with_extension("sessions")), mode(&folder)), (0o600, 0o600, 0o700));
