@@ -68,6 +68,9 @@ pub(crate) enum Command {
     /// Show the file changes of a session, one diff per file
     #[command(after_help = DIFF_EXAMPLES)]
     Diff(DiffArgs),
+    /// Explain where time, tokens and money of a session went, and what would have been cheaper
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain(ExplainArgs),
     /// Find credentials in transcripts: kind and line, never the value
     #[command(after_help = SECRETS_EXAMPLES)]
     Secrets(SecretsArgs),
@@ -435,6 +438,38 @@ pub(crate) struct DiffArgs {
     /// Show only the number of lines added and removed in each file
     #[arg(long)]
     pub(crate) stat: bool,
+}
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  quipu explain latest                     where the latest session's time and money went
+  quipu explain latest --as html > why.html
+  quipu explain latest --json | jq .advice
+  quipu explain 05ef09b2 --capture calls.jsonl
+
+Time is assigned from the times of the entries: the time before a tool result to its tool, the \
+time before a response to the model. Costs are those of `quipu usage`. The prompt cache is \
+explained from the API calls that newer session files record, or from a capture; in older files \
+the calls are derived from the entries.";
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ExplainArgs {
+    /// A session: its id or a unique prefix of it, `latest`, PROJECT/ID, `agent-ID`, or a file
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+    /// Read the API calls from a capture of this session instead of the session file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) capture: Option<PathBuf>,
+    /// Format of the output
+    #[arg(long = "as", value_name = "FORMAT")]
+    pub(crate) form: Option<ExplainFormat>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExplainFormat {
+    Text,
+    Json,
+    Html,
 }
 
 const SECRETS_EXAMPLES: &str = "\

@@ -19,6 +19,7 @@ mod diff;
 mod doctor;
 mod environment;
 mod error;
+mod explain;
 mod export;
 mod filter;
 mod follow;
@@ -101,6 +102,7 @@ fn run(args: &Args, output: &Output) -> Result<ExitCode> {
         Command::Search(search) => search::run(search, &args.global, output),
         Command::Export(export) => export::run(export, &args.global, output),
         Command::Diff(diff) => diff::run(diff, &args.global, output),
+        Command::Explain(explain) => explain::run(explain, &args.global, output),
         Command::Secrets(secrets) => secrets::run(secrets, &args.global, output),
         Command::Follow(follow) => follow::run(follow, &args.global, output),
         Command::Trace(trace) => trace::run(trace, &args.global, output),

@@ -5,21 +5,26 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args as ClapArgs, Subcommand};
-use quipu_trace::Trace;
+use quipu_conversation::price::Prices;
+use quipu_trace::{Call, Trace};
 
-use crate::error::print_warning;
+use crate::error::{Failure, print_warning};
 use crate::format::count;
 use crate::global::GlobalArgs;
 use crate::output::Output;
 use crate::sessions::resolve_session;
 
 mod cache;
+mod diff;
 mod ls;
+mod show;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   quipu trace ls latest                     API calls of the latest session
   quipu trace ls .claude-trace/log.jsonl    those that claude-trace recorded
+  quipu trace show latest                   their branches and turns
+  quipu trace diff latest                   what changed from call to call
   quipu trace ls --json flows.mitm | jq '.[].cost_usd'
   quipu trace cache latest --what-if all    what other cache settings would have cost
 
@@ -41,6 +46,12 @@ enum TraceCommand {
     /// Show what calls read from the prompt cache, why they missed, and what other settings cost
     #[command(after_help = cache::EXAMPLES)]
     Cache(cache::CacheArgs),
+    /// Show sessions, branches and turns, or one request in its parts
+    #[command(after_help = show::EXAMPLES)]
+    Show(show::ShowArgs),
+    /// Show what changed from call to call
+    #[command(after_help = diff::EXAMPLES)]
+    Diff(diff::DiffArgs),
 }
 
 /// The files that a command reads.
@@ -55,6 +66,29 @@ pub(crate) fn run(args: &TraceArgs, global: &GlobalArgs, output: &Output) -> Res
     match &args.command {
         TraceCommand::Ls(args) => ls::run(args, global, output),
         TraceCommand::Cache(args) => cache::run(args, global, output),
+        TraceCommand::Show(args) => show::run(args, global, output),
+        TraceCommand::Diff(args) => diff::run(args, global, output),
+    }
+}
+
+/// Cost of a call in US dollars; `None` if it is not known.
+fn call_cost(call: &Call, prices: &Prices) -> Option<f64> {
+    call.cost(prices)?.usd().map(|usd| usd.as_f64())
+}
+
+/// The call with an id, or a unique beginning of one.
+fn find_call<'a>(trace: &'a Trace, id: &str) -> Result<&'a Call> {
+    let exact = trace.calls.iter().find(|call| call.id == id);
+    let mut matches = trace.calls.iter().filter(|call| call.id.starts_with(id));
+    match (exact, matches.next(), matches.next()) {
+        (Some(call), _, _) | (None, Some(call), None) => Ok(call),
+        (None, None, _) => {
+            Err(Failure::error("call.not_found", format!("no call {id}"), "`quipu trace ls FILE` lists the calls"))
+        }
+        (None, Some(a), Some(b)) => {
+            let message = format!("several calls begin with {id}: {}, {} …", a.id, b.id);
+            Err(Failure::error("call.ambiguous", message, "give more characters of the id"))
+        }
     }
 }
 

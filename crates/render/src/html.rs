@@ -16,6 +16,11 @@ mod tests;
 
 use escape::{encode_fragment, escape_attribute, escape_text};
 
+/// Sanitizes text and escapes it for use between the tags of an HTML page.
+pub fn escape_html(text: &str) -> String {
+    escape_text(text)
+}
+
 /// Renders a conversation as an HTML page.
 ///
 /// The page has no scripts and loads no external resources. Text from the items is always

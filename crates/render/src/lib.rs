@@ -47,7 +47,7 @@ mod tool_call;
 pub use archive::{ArchiveItem, archive_html, archive_markdown};
 pub use diff::{DiffLine, DiffLineKind};
 pub use file_changes::{ChangeStatus, FileChange, file_changes};
-pub use html::Html;
+pub use html::{Html, escape_html};
 pub use markdown::Markdown;
 pub use redact::Redactor;
 pub use sanitize::sanitize;

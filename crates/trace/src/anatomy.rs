@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use quipu_message::Role;
 use quipu_message::context_kind::ContextKind;
+use quipu_message::tool::ToolName;
 use serde::Serialize;
 
 use crate::call::{Call, RequestParts};
@@ -93,7 +94,8 @@ fn split(trace: &Trace, request: &RequestParts) -> Vec<(PartName, Vec<TextId>)> 
     }
     for tool in &request.tools {
         let name = trace.prompts.part(tool.text).tool_name.as_deref().unwrap_or_default();
-        add(mcp_server(name).map_or(PartName::Tools, |server| PartName::McpTools(server.to_owned())), tool);
+        let name = ToolName::from(name);
+        add(name.mcp().map_or(PartName::Tools, |(server, _)| PartName::McpTools(server.to_owned())), tool);
     }
     let messages: Vec<_> = request.messages.iter().map(|key| trace.prompts.message(*key)).collect();
     let last_user = messages.iter().rposition(|message| message.role == Role::User);
@@ -114,9 +116,4 @@ fn split(trace: &Trace, request: &RequestParts) -> Vec<(PartName, Vec<TextId>)> 
 
 fn size(trace: &Trace, texts: &[TextId]) -> u64 {
     texts.iter().map(|text| trace.prompts.text(*text).len() as u64).sum()
-}
-
-/// Name of the server in an MCP tool's name, `mcp__SERVER__TOOL`.
-pub(crate) fn mcp_server(tool_name: &str) -> Option<&str> {
-    tool_name.strip_prefix("mcp__")?.split_once("__").map(|(server, _)| server)
 }

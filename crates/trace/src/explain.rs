@@ -6,26 +6,47 @@
 //!                                               └── context    prompt size of each API call
 //! ```
 
+mod advice;
+mod filling;
 mod money;
+mod report;
 mod timeline;
 
-use quipu_conversation::price::Prices;
-use quipu_conversation::{SubagentRef, Tokens};
-use quipu_message::View;
+use std::fs::File;
+use std::path::Path;
 
+use jiff::Timestamp;
+use quipu_conversation::price::{BilledRequest, Cost, Prices};
+use quipu_conversation::{SubagentRef, Tokens, headline};
+use quipu_message::line::replace_lone_surrogates;
+use quipu_message::{ToolUseId, View};
+use quipu_transcript::{FileError, LineReader, RawLine, find};
+
+pub use self::advice::Advice;
+use self::filling::FillingBuilder;
 use self::money::MoneyBuilder;
 pub use self::money::{Moment, Money, TurnMoney};
+pub use self::report::{
+    CacheReport, CauseReport, ContextReport, FilledBy, MomentReport, MoneyReport, PolicyReport, Report, TimeReport,
+    TurnReport,
+};
 pub use self::timeline::{Activity, TimeSpan, Timeline, TimelineBuilder};
 
 /// What a session file alone tells about time and money.
 #[derive(Debug, Clone, Default)]
 pub struct Explanation {
+    /// Id of the session, from the first entry that has one.
+    pub session_id: Option<String>,
+    /// Title of the session, or its first prompt.
+    pub headline: Option<String>,
     /// Wall time by activity.
     pub timeline: Timeline,
     /// Tokens and cost by turn, tool, agent and MCP server.
     pub money: Money,
     /// Prompt size of each API call of the main conversation, in order.
     pub context: Vec<ContextSize>,
+    /// What filled the context, the largest source first.
+    pub filled_by: Vec<FilledBy>,
 }
 
 /// Prompt size of one API call.
@@ -37,6 +58,28 @@ pub struct ContextSize {
     pub line: u64,
     /// Token counts of the call.
     pub tokens: Tokens,
+    /// Model that answered.
+    pub model: String,
+    /// When the response began.
+    pub time: Option<Timestamp>,
+}
+
+impl ContextSize {
+    /// What reading some of the call's tokens from the cache cost, in US dollars; 0 if the model
+    /// has no price.
+    fn cost_of_cache_reads(&self, cache_read: u64, prices: &Prices) -> f64 {
+        // The whole prompt selects the rates, so the cost is that of all tokens less that of the rest.
+        let cost = |tokens: Tokens| {
+            let billed =
+                BilledRequest { model: &self.model, time: self.time, tokens, web_searches: 0, speed: None, geo: None };
+            match prices.cost(&billed) {
+                Cost::Priced { usd, .. } => usd.as_f64(),
+                Cost::Unpriced { .. } => 0.0,
+            }
+        };
+        let rest = Tokens { cache_read: self.tokens.cache_read.saturating_sub(cache_read), ..self.tokens };
+        (cost(self.tokens) - cost(rest)).max(0.0)
+    }
 }
 
 /// Builds an [`Explanation`] from the lines of a session.
@@ -44,10 +87,44 @@ pub struct ContextSize {
 pub struct ExplainBuilder {
     timeline: TimelineBuilder,
     money: MoneyBuilder,
+    filling: FillingBuilder,
     is_in_subagent: bool,
 }
 
 impl ExplainBuilder {
+    /// Reads a session file and the files of its subagents. Skips lines that cannot be parsed,
+    /// and subagent files that cannot be read.
+    pub fn read(path: &Path) -> Result<Self, FileError> {
+        let mut builder = Self::default();
+        builder.push_file(path)?;
+        for subagent in find::list_subagents(path).into_iter().chain(find::list_legacy_subagents(path)) {
+            builder.enter_file(Some(SubagentRef {
+                id: subagent.agent_id.as_str(),
+                tool_use_id: subagent.tool_use_id.as_ref().map(ToolUseId::as_str),
+                agent_type: subagent.agent_type.as_deref(),
+            }));
+            // A conversation without this file is still worth an explanation.
+            let _ = builder.push_file(&subagent.path);
+        }
+        Ok(builder)
+    }
+
+    fn push_file(&mut self, path: &Path) -> Result<(), FileError> {
+        let file = File::open(path).map_err(|source| FileError::Open { path: path.to_owned(), source })?;
+        let read_error = |source| FileError::Read { path: path.to_owned(), offset: 0, source };
+        let mut lines = LineReader::new(file);
+        while let Some(line) = lines.next().map_err(read_error)? {
+            if let RawLine::Line { number, bytes, .. } = line {
+                let text = String::from_utf8_lossy(bytes);
+                let text = replace_lone_surrogates(&text);
+                if let Ok(view) = View::read(&text) {
+                    self.push(number, &text, &view);
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Declares which file the next lines come from: that of a subagent, or the session file
     /// (`None`).
     pub fn enter_file(&mut self, subagent: Option<SubagentRef<'_>>) {
@@ -59,6 +136,7 @@ impl ExplainBuilder {
     pub fn push(&mut self, line: u64, text: &str, view: &View<'_>) {
         if !self.is_in_subagent {
             self.timeline.push(line, text, view);
+            self.filling.push(text, view);
         }
         self.money.push(line, text, view);
     }
@@ -66,6 +144,15 @@ impl ExplainBuilder {
     /// The explanation of all lines that were added.
     pub fn finish(self, prices: &Prices) -> Explanation {
         let context = self.money.context();
-        Explanation { money: self.money.finish(prices), timeline: self.timeline.finish(), context }
+        let facts = self.money.facts(prices);
+        let headline = headline(facts.title.as_deref(), facts.first_prompt.as_deref()).map(str::to_owned);
+        Explanation {
+            session_id: facts.session_id,
+            headline,
+            money: self.money.finish(prices),
+            timeline: self.timeline.finish(),
+            context,
+            filled_by: self.filling.finish(),
+        }
     }
 }

@@ -26,6 +26,8 @@ pub struct Structure {
     pub branches: Vec<Branch>,
     /// For each call of the trace its branch; `None` for calls that ask for no message.
     pub branch_of: Vec<Option<usize>>,
+    /// For each call the call before it.
+    previous: Vec<Option<usize>>,
 }
 
 /// The calls of one session.
@@ -168,17 +170,23 @@ impl Structure {
     pub fn new(trace: &Trace) -> Self {
         let mut structure = placement::place_calls(trace);
         turns::add_turns(trace, &mut structure);
+        structure.link_calls();
         structure
     }
 
     /// The call before this one in its branch, or the call at which the branch forked; `None`
     /// for the first call of a session.
     pub fn previous_call(&self, call: &Call) -> Option<usize> {
-        let branch = &self.branches[self.branch_of.get(call.index).copied().flatten()?];
-        let position = branch.calls.iter().position(|index| *index == call.index)?;
-        match position.checked_sub(1) {
-            Some(before) => Some(branch.calls[before]),
-            None => branch.forked_at,
+        self.previous.get(call.index).copied().flatten()
+    }
+
+    fn link_calls(&mut self) {
+        self.previous = vec![None; self.branch_of.len()];
+        for branch in &self.branches {
+            let mut previous = branch.forked_at;
+            for call in &branch.calls {
+                self.previous[*call] = previous.replace(*call);
+            }
         }
     }
 }

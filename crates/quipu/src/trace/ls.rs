@@ -8,7 +8,7 @@ use quipu_conversation::price::Prices;
 use quipu_trace::{Call, CallEnd, Endpoint, Trace};
 use serde::Serialize;
 
-use super::FileArgs;
+use super::{FileArgs, call_cost};
 use crate::error::print_note;
 use crate::format;
 use crate::global::GlobalArgs;
@@ -93,15 +93,11 @@ fn row<'a>(trace: &Trace, call: &'a Call, prices: &Prices) -> CallRow<'a> {
         agent_id: call.identity.agent_id.as_deref(),
         messages: call.request.as_ref().map(|request| request.messages.len()),
         tokens: call.response.tokens,
-        cost_usd: cost_of(call, prices),
+        cost_usd: call_cost(call, prices),
         is_reconstructed: call.is_reconstructed,
         source: trace.sources.get(call.source).map(|source| source.path.display().to_string()),
         line: call.line,
     }
-}
-
-fn cost_of(call: &Call, prices: &Prices) -> Option<f64> {
-    call.cost(prices)?.usd().map(|usd| usd.as_f64())
 }
 
 fn end_name(end: CallEnd) -> &'static str {
@@ -119,10 +115,10 @@ fn call_table(trace: &Trace, prices: &Prices) -> Table {
     let (mut total, mut cost, mut unpriced) = (Tokens::default(), 0.0, 0);
     for call in &trace.calls {
         let tokens = call.response.tokens;
-        let call_cost = cost_of(call, prices);
+        let cost_usd = call_cost(call, prices);
         total.add(tokens.unwrap_or_default());
-        cost += call_cost.unwrap_or_default();
-        unpriced += usize::from(tokens.is_some() && call_cost.is_none());
+        cost += cost_usd.unwrap_or_default();
+        unpriced += usize::from(tokens.is_some() && cost_usd.is_none());
         table.push_row([
             call.id.clone(),
             call.started_at.map(|time| format_local_time(&time.to_string())).unwrap_or_default(),
@@ -130,7 +126,7 @@ fn call_table(trace: &Trace, prices: &Prices) -> Table {
             status(call),
             tokens.map(in_and_out).unwrap_or_default(),
             tokens.map(|tokens| format::tokens(tokens.cache_read)).unwrap_or_default(),
-            match (tokens, call_cost) {
+            match (tokens, cost_usd) {
                 (None, _) => String::new(),
                 (_, None) => "?".to_owned(),
                 (_, Some(usd)) => format::money(usd),

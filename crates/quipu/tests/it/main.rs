@@ -6,6 +6,7 @@ mod answer;
 mod capture;
 mod check;
 mod diff;
+mod explain;
 mod export;
 mod filter;
 mod follow;

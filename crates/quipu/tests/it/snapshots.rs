@@ -236,6 +236,19 @@ fn usage() {
 }
 
 #[test]
+fn trace_structure() {
+    check(
+        "trace_structure",
+        &[&["trace", "show", "05ef"], &["trace", "show", "05ef", "--json"], &["trace", "diff", "05ef"]],
+    );
+}
+
+#[test]
+fn explain() {
+    check("explain", &[&["explain", "05ef"], &["explain", "1efa"], &["explain", "1efa", "--json"]]);
+}
+
+#[test]
 fn stats() {
     check("stats", &[&["stats"], &["stats", "-p", "tidepool", "--since", "2026-10-10"], &["stats", "--json"]]);
 }

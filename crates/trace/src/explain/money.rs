@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use quipu_conversation::price::{Cost, Prices, Usd};
 use quipu_conversation::usage::MessageUsage;
-use quipu_conversation::{MetricsBuilder, SubagentRef, Tokens, user_prompt};
+use quipu_conversation::{MetricsBuilder, SessionFacts, SubagentRef, Tokens, user_prompt};
+use quipu_message::tool::ToolName;
 use quipu_message::{Entry, View};
 
 use super::ContextSize;
-use crate::anatomy::mcp_server;
 
 /// Number of the most expensive API calls that are listed.
 const MAX_MOMENTS: usize = 5;
@@ -146,11 +146,23 @@ impl MoneyBuilder {
         money
     }
 
+    /// Id, title and other facts of the session.
+    pub(super) fn facts(&self, prices: &Prices) -> SessionFacts {
+        self.metrics.finish(prices).facts
+    }
+
     /// Prompt sizes of the main conversation's API calls, in order.
     pub(super) fn context(&self) -> Vec<ContextSize> {
         let messages = self.metrics.usage().messages().iter().zip(&self.lines);
         let main = messages.filter(|(message, _)| message.has_usage && message.agent.is_none());
-        main.map(|(message, line)| ContextSize { turn: message.turn, line: *line, tokens: message.tokens }).collect()
+        main.map(|(message, line)| ContextSize {
+            turn: message.turn,
+            line: *line,
+            tokens: message.tokens,
+            model: message.serving.model.clone(),
+            time: message.earliest_time,
+        })
+        .collect()
     }
 
     /// Turn of a message, and the type of its subagent; `None` for the main conversation.
@@ -170,7 +182,7 @@ impl Money {
         for (n, tool) in message.tools.iter().enumerate() {
             let share = cost.share(message.tools.len(), n == 0);
             *self.tools.entry(tool.to_string()).or_default() += share;
-            if let Some(server) = mcp_server(tool) {
+            if let Some((server, _)) = ToolName::from(&**tool).mcp() {
                 *self.mcp.entry(server.to_owned()).or_default() += share;
             }
         }

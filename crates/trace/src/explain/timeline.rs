@@ -41,7 +41,7 @@ pub struct TimeSpan {
     pub start_ms: u64,
     /// Length in milliseconds.
     pub duration_ms: u64,
-    /// What happened.
+    /// What the time was spent on.
     pub activity: Activity,
     /// Line of the entry that ended the span.
     pub line: u64,

@@ -383,7 +383,12 @@ impl<'a> Placer<'a> {
             *count += 1;
             branch.id = format!("{}-{count}", branch.kind.as_str());
         }
-        Structure { sessions: self.sessions, branches: self.branches, branch_of: self.branch_of }
+        Structure {
+            sessions: self.sessions,
+            branches: self.branches,
+            branch_of: self.branch_of,
+            ..Structure::default()
+        }
     }
 }
 
