@@ -49,6 +49,9 @@ static HOME_REGEX: LazyLock<Regex> = LazyLock::new(|| {
 static PROJECT_HOME_REGEX: LazyLock<Regex> =
     LazyLock::new(|| compile(r#"(?:^|[\s/\\"'`=(])(?:[A-Za-z]-)?-(?:Users|home)-([A-Za-z0-9]+)"#));
 
+/// Searches of one text. The second finds nothing in almost all texts.
+const MAX_PASSES: usize = 8;
+
 impl Redactor {
     /// Creates a redactor for a session. If its working directory is in a home folder, the user's
     /// name is also masked in names of project folders, where dashes replace its punctuation.
@@ -69,8 +72,12 @@ impl Redactor {
     /// Replaces each credential, address and home folder by its kind in brackets.
     pub fn redact_text<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
         let mut text = Cow::Borrowed(text);
-        let secrets = find_secrets(&text);
-        if !secrets.is_empty() {
+        // A mask may be the name of what follows it, as in `[password] : value`.
+        for _ in 0..MAX_PASSES {
+            let secrets = find_secrets(&text);
+            if secrets.is_empty() {
+                break;
+            }
             let (mut masked, mut end) = (String::with_capacity(text.len()), 0);
             for secret in secrets {
                 self.count(secret.kind);
