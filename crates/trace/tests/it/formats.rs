@@ -353,6 +353,7 @@ fn damaged_files_are_read_without_a_panic() {
     assert!(files.len() >= 8);
     for path in files {
         let bytes = fs::read(&path).unwrap();
+        let whole = Trace::open(&[&path]).unwrap().calls.len();
         for step in 0..60 {
             let place = bytes.len() * step / 60;
             let mut changed = bytes.clone();
@@ -362,7 +363,7 @@ fn damaged_files_are_read_without_a_panic() {
                 let mut builder = TraceBuilder::default();
                 let _ = builder.import_reader(&path, damaged);
                 let trace = builder.finish();
-                assert!(trace.calls.len() <= 6, "{}", path.display());
+                assert!(trace.calls.len() <= whole + 3, "{}: {}", path.display(), trace.calls.len());
             }
         }
     }
