@@ -530,7 +530,7 @@ pub(crate) struct CaptureArgs {
     /// The address to listen on; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     pub(crate) listen: SocketAddr,
-    /// Where calls are forwarded to [default: $ANTHROPIC_BASE_URL, or https://api.anthropic.com]
+    /// Where calls are forwarded to [default: $ANTHROPIC_BASE_URL, or the Anthropic API]
     #[arg(long, value_name = "URL")]
     pub(crate) upstream: Option<String>,
     /// A new file for the capture [default: one in the data folder]
