@@ -56,10 +56,10 @@ mod unknown;
 
 pub(crate) mod macros;
 
+pub mod added_context;
 pub mod api;
 pub mod attachment;
 pub mod bookkeeping;
-pub mod context_kind;
 pub mod context_ref;
 pub mod control;
 pub mod factory;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use quipu_message::Role;
-use quipu_message::context_kind::ContextKind;
+use quipu_message::added_context::AddedContext;
 use quipu_message::tool::ToolName;
 use serde::Serialize;
 
@@ -65,7 +65,7 @@ enum PartName {
     System,
     Tools,
     McpTools(String),
-    Context(ContextKind),
+    Context(AddedContext),
     Announcements,
     History,
     Question,

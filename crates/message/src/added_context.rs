@@ -5,7 +5,7 @@ use crate::tagged_text::{TextPart, TextTag, split_parts};
 /// What a text that the program added to a prompt is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum ContextKind {
+pub enum AddedContext {
     /// Instruction files such as CLAUDE.md, and memory.
     Instructions,
     /// The list of skills, or the text of one.
@@ -18,7 +18,7 @@ pub enum ContextKind {
     Reminder,
 }
 
-impl ContextKind {
+impl AddedContext {
     /// Words for output, for example `command output`.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -75,19 +75,19 @@ fn is_blank(part: &TextPart<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::ContextKind;
+    use super::AddedContext;
 
     #[test]
     fn a_text_is_context_only_if_the_program_wrote_all_of_it() {
         for (text, kind) in [
-            ("<system-reminder>\n# claudeMd\nUse tabs.\n</system-reminder>", Some(ContextKind::Instructions)),
-            ("<system-reminder>The todo list is empty.</system-reminder>", Some(ContextKind::Reminder)),
-            ("<local-command-stdout>done</local-command-stdout>", Some(ContextKind::CommandOutput)),
+            ("<system-reminder>\n# claudeMd\nUse tabs.\n</system-reminder>", Some(AddedContext::Instructions)),
+            ("<system-reminder>The todo list is empty.</system-reminder>", Some(AddedContext::Reminder)),
+            ("<local-command-stdout>done</local-command-stdout>", Some(AddedContext::CommandOutput)),
             ("fix the button\n\n<system-reminder>x</system-reminder>", None),
             ("fix the button", None),
             ("", None),
         ] {
-            assert_eq!(ContextKind::from_text(text), kind, "{text}");
+            assert_eq!(AddedContext::from_text(text), kind, "{text}");
         }
     }
 }
