@@ -164,6 +164,8 @@ wire! {
     pub struct RecordedApiCall {
         /// Position in the recording, from 1.
         number: opt u64 = "n",
+        /// Start of the call in seconds since 1970.
+        time: opt serde_json::Number = "t",
         /// HTTP method.
         method: opt String,
         /// Path of the URL with its query.

@@ -8,9 +8,11 @@ use crate::{AgentId, Json, ToolUse};
 
 mod name;
 pub mod output;
+mod server;
 mod values;
 
 pub use name::ToolName;
+pub use server::ServerTool;
 pub use values::{CellEditMode, CellType, GrepMode, ReadKind, RetrievalStatus, TodoStatus, WriteKind};
 
 /// Arguments of a tool call, typed for well-known tools.

@@ -12,15 +12,13 @@ mod money;
 mod report;
 mod timeline;
 
-use std::fs::File;
 use std::path::Path;
 
 use jiff::Timestamp;
 use quipu_conversation::price::{BilledRequest, Cost, Prices};
 use quipu_conversation::{SubagentRef, Tokens, headline};
-use quipu_message::line::replace_lone_surrogates;
 use quipu_message::{ToolUseId, View};
-use quipu_transcript::{FileError, LineReader, RawLine, find};
+use quipu_transcript::{FileError, find, for_each_view};
 
 pub use self::advice::Advice;
 use self::filling::FillingBuilder;
@@ -30,7 +28,8 @@ pub use self::report::{
     CacheReport, CauseReport, ContextReport, FilledBy, MomentReport, MoneyReport, PolicyReport, Report, TimeReport,
     TurnReport,
 };
-pub use self::timeline::{Activity, TimeSpan, Timeline, TimelineBuilder};
+use self::timeline::TimelineBuilder;
+pub use self::timeline::{Activity, TimeSpan, Timeline};
 
 /// What a session file alone tells about time and money.
 #[derive(Debug, Clone, Default)]
@@ -110,19 +109,7 @@ impl ExplainBuilder {
     }
 
     fn push_file(&mut self, path: &Path) -> Result<(), FileError> {
-        let file = File::open(path).map_err(|source| FileError::Open { path: path.to_owned(), source })?;
-        let read_error = |source| FileError::Read { path: path.to_owned(), offset: 0, source };
-        let mut lines = LineReader::new(file);
-        while let Some(line) = lines.next().map_err(read_error)? {
-            if let RawLine::Line { number, bytes, .. } = line {
-                let text = String::from_utf8_lossy(bytes);
-                let text = replace_lone_surrogates(&text);
-                if let Ok(view) = View::read(&text) {
-                    self.push(number, &text, &view);
-                }
-            }
-        }
-        Ok(())
+        for_each_view(path, |line, text, view| self.push(line, text, view))
     }
 
     /// Declares which file the next lines come from: that of a subagent, or the session file

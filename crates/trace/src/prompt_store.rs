@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use quipu_message::context_kind::ContextKind;
+use quipu_message::added_context::AddedContext;
 use quipu_message::request_view::{MessageParts, PromptPart};
 use quipu_message::values::CacheLifetime;
 use quipu_message::{Message, Role};
@@ -48,7 +48,7 @@ pub struct BlockPart {
     /// Id of the tool call that the block makes or answers.
     pub tool_use_id: Option<String>,
     /// What the text is about, if the program added it to the prompt by itself.
-    pub context: Option<ContextKind>,
+    pub context: Option<AddedContext>,
     /// Images in the block, also those in a tool result.
     pub images: u32,
     /// Whether the block is a document with citations.
@@ -104,6 +104,12 @@ impl PromptStore {
     /// The text with this id.
     pub fn text(&self, id: TextId) -> &str {
         &self.part(id).text
+    }
+
+    /// The text of a `text` block; `None` for other kinds.
+    pub fn plain_text(&self, id: TextId) -> Option<String> {
+        let part = self.part(id);
+        (part.kind == "text").then(|| PromptPart::read_block(&part.text).ok()?.plain_text()).flatten()
     }
 
     /// The message with this id.
@@ -189,7 +195,7 @@ impl PromptStore {
             return PartKey { text: *id, breakpoint };
         }
         let canonical_hash = hash_of(&part.canonical_text());
-        let context = part.plain_text().and_then(|text| ContextKind::from_text(&text));
+        let context = part.plain_text().and_then(|text| AddedContext::from_text(&text));
         let text: Arc<str> = part.text.into();
         let id = TextId(self.parts.len() as u32);
         self.text_ids.insert(Arc::clone(&text), id);

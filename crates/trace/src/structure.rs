@@ -10,8 +10,6 @@ mod turns;
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
-
 use crate::call::Call;
 use crate::trace::Trace;
 
@@ -95,12 +93,6 @@ impl BranchKind {
             Self::Reset => "reset",
             Self::Retry => "retry",
         }
-    }
-}
-
-impl Serialize for BranchKind {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
     }
 }
 

@@ -59,7 +59,7 @@ pub use follow::{ChangeWatcher, FollowEvent, Follower, LineSource, SessionFollow
 pub use fork::{Fork, ForkError};
 pub use label::{LabelError, set_tag, set_title};
 pub use lines::{LineEnding, LineReader, MAX_LINE_BYTES, RawLine};
-pub use measure::{measure, measure_reader};
+pub use measure::{for_each_view, measure, measure_reader};
 pub use overview::SessionOverview;
 pub use problem::{FileError, error_chain};
 pub use quipu_conversation::{Problem, ProblemKind};

@@ -33,17 +33,28 @@ pub fn measure_reader(input: impl Read) -> io::Result<MetricsBuilder> {
 }
 
 fn push_file(path: &Path, session: &mut MetricsBuilder) -> Result<(), FileError> {
-    let file = File::open(path).map_err(|source| FileError::Open { path: path.to_owned(), source })?;
-    push_lines(file, session).map_err(|source| FileError::Read { path: path.to_owned(), offset: 0, source })
+    for_each_view(path, |_, _, view| session.push(view))
 }
 
 fn push_lines(input: impl Read, session: &mut MetricsBuilder) -> io::Result<()> {
+    read_views(input, |_, _, view| session.push(view))
+}
+
+/// Calls `visit` with the number, text and view of each line of a file. Skips lines that cannot
+/// be parsed.
+pub fn for_each_view(path: &Path, visit: impl FnMut(u64, &str, &View<'_>)) -> Result<(), FileError> {
+    let file = File::open(path).map_err(|source| FileError::Open { path: path.to_owned(), source })?;
+    read_views(file, visit).map_err(|source| FileError::Read { path: path.to_owned(), offset: 0, source })
+}
+
+fn read_views(input: impl Read, mut visit: impl FnMut(u64, &str, &View<'_>)) -> io::Result<()> {
     let mut lines = LineReader::new(input);
     while let Some(raw_line) = lines.next()? {
-        if let RawLine::Line { bytes, .. } = raw_line {
+        if let RawLine::Line { number, bytes, .. } = raw_line {
             let text = String::from_utf8_lossy(bytes);
-            if let Ok(view) = View::read(&replace_lone_surrogates(&text)) {
-                session.push(&view);
+            let text = replace_lone_surrogates(&text);
+            if let Ok(view) = View::read(&text) {
+                visit(number, &text, &view);
             }
         }
     }

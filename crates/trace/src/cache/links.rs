@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use quipu_message::request_view::PromptPart;
 use quipu_message::synthetic::SUMMARY_PREFIX;
 
 use crate::call::{Call, CallResponse};
@@ -73,10 +72,7 @@ fn first_predecessor(trace: &Trace, structure: &Structure, branch: &Branch, call
 fn begins_with_summary(trace: &Trace, call: &Call) -> bool {
     let first = call.request.as_ref().and_then(|request| request.messages.first());
     let mut blocks = first.into_iter().flat_map(|key| &trace.prompts.message(*key).blocks);
-    blocks.any(|block| {
-        let text = PromptPart::read_block(trace.prompts.text(block.text)).ok().and_then(|part| part.plain_text());
-        text.is_some_and(|text| text.starts_with(SUMMARY_PREFIX))
-    })
+    blocks.any(|block| trace.prompts.plain_text(block.text).is_some_and(|text| text.starts_with(SUMMARY_PREFIX)))
 }
 
 /// Whether a request contains the response to an earlier call: after the history of that call,

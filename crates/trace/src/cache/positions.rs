@@ -3,6 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use quipu_conversation::Tokens;
+use quipu_message::tool::ServerTool;
 
 use super::parameters::CacheParameters;
 use crate::call::{Call, RequestParts};
@@ -167,7 +168,7 @@ impl MessageFacts {
 
 /// Whether a tool is the server's web search.
 pub(super) fn is_web_search(prompts: &PromptStore, tool: TextId) -> bool {
-    prompts.part(tool).kind.starts_with("web_search")
+    ServerTool::from_type(&prompts.part(tool).kind) == Some(ServerTool::WebSearch)
 }
 
 /// Hash of a growing prefix.

@@ -9,7 +9,8 @@ use quipu_message::view::{BlockView, ContentView};
 use quipu_message::{Entry, StopReason, ToolName, View, synthetic};
 
 /// Tools that read or write one file, so that a long time means a permission request.
-const QUICK_TOOLS: [&str; 6] = ["Read", "Edit", "MultiEdit", "Write", "NotebookEdit", "TodoWrite"];
+const QUICK_TOOLS: [ToolName; 6] =
+    [ToolName::Read, ToolName::Edit, ToolName::MultiEdit, ToolName::Write, ToolName::NotebookEdit, ToolName::TodoWrite];
 
 /// Time that such a tool is assumed to take at most.
 const MAX_QUICK_TOOL_MS: i64 = 5000;
@@ -74,7 +75,7 @@ impl Timeline {
 /// tool result ends its tool, a prompt after the end of a turn ends idle time. Entries of
 /// subagents are left out: their time is that of the tool call that waits for them.
 #[derive(Debug, Default)]
-pub struct TimelineBuilder {
+pub(super) struct TimelineBuilder {
     timeline: Timeline,
     start_ms: Option<i64>,
     /// Time up to which the wall time is assigned.
@@ -90,7 +91,7 @@ pub struct TimelineBuilder {
 
 impl TimelineBuilder {
     /// Adds a line of the main file.
-    pub fn push(&mut self, line: u64, text: &str, view: &View<'_>) {
+    pub(super) fn push(&mut self, line: u64, text: &str, view: &View<'_>) {
         if view.is_sidechain == Some(true) || view.agent_id.is_some() {
             return;
         }
@@ -109,7 +110,7 @@ impl TimelineBuilder {
     }
 
     /// The timeline of all lines that were added.
-    pub fn finish(mut self) -> Timeline {
+    pub(super) fn finish(mut self) -> Timeline {
         self.timeline.wall_ms = self.start_ms.map_or(0, |start| (self.now_ms - start).unsigned_abs());
         self.timeline
     }
@@ -179,7 +180,8 @@ impl TimelineBuilder {
     fn push_result(&mut self, line: u64, time: i64, text: &str, id: &str) {
         self.pending.retain(|(pending, _)| pending != id);
         let name = self.tool_names.get(id).cloned().unwrap_or_else(|| "unknown tool".to_owned());
-        let waits = matches!(name.as_str(), "AskUserQuestion" | "ExitPlanMode");
+        let tool = ToolName::from(name.as_str());
+        let waits = matches!(tool, ToolName::AskUserQuestion | ToolName::ExitPlanMode);
         if waits {
             return self.assign(line, time, Activity::Waiting);
         }
@@ -188,11 +190,11 @@ impl TimelineBuilder {
             _ => return self.assign(line, time, Activity::Tool(name)),
         };
         let source = user.decision_record().and_then(|record| record.source.get().cloned());
-        let run_ms = user.tool_duration_ms().filter(|_| !ToolName::from(name.as_str()).is_agent());
+        let run_ms = user.tool_duration_ms().filter(|_| !tool.is_agent());
         if source == Some(DecisionSource::UserReject) {
             return self.assign(line, time, Activity::Waiting);
         }
-        let is_quick = QUICK_TOOLS.contains(&name.as_str()).then_some(MAX_QUICK_TOOL_MS);
+        let is_quick = QUICK_TOOLS.contains(&tool).then_some(MAX_QUICK_TOOL_MS);
         let gap = (time - self.now_ms).max(0);
         if let Some(ran) = run_ms.and_then(|run_ms| i64::try_from(run_ms).ok()).or(is_quick)
             && gap > ran

@@ -1,57 +1,32 @@
-//! `api.jsonl` of recorded runs: `{n,t,method,path,headers,body,status,sse|response,…}`.
+//! `api.jsonl` of recorded runs.
 
-use std::borrow::Cow;
+use quipu_message::Json;
+use quipu_message::api::RecordedApiCall;
+use serde_json::Number;
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
-use super::fields::{Headers, body_text, events_of, response_of, time_from_seconds};
+use super::fields::{response_of, time_from_seconds};
 use crate::builder::TraceBuilder;
 use crate::call::CallEnd;
-use crate::raw_call::RawCall;
-
-#[derive(Deserialize)]
-struct RecordedCall<'a> {
-    /// Start of the call in seconds since 1970.
-    t: Option<f64>,
-    #[serde(borrow, default)]
-    method: Cow<'a, str>,
-    #[serde(borrow)]
-    path: Cow<'a, str>,
-    #[serde(default)]
-    headers: Headers,
-    #[serde(borrow, default)]
-    body: Option<&'a RawValue>,
-    status: Option<u16>,
-    /// Events of a streamed response.
-    #[serde(borrow, default)]
-    sse: Option<Vec<&'a RawValue>>,
-    #[serde(borrow, default)]
-    response: Option<&'a RawValue>,
-    /// Whether the server closed the connection in the middle of the response.
-    #[serde(default)]
-    cut: bool,
-    /// Error of the server when the client closed the connection first.
-    #[serde(borrow, default)]
-    client_gone: Option<Cow<'a, str>>,
-}
+use crate::raw_call::{RawCall, RawResponse};
 
 pub(super) fn import_line(text: &str, line: u64, builder: &mut TraceBuilder) -> Result<(), serde_json::Error> {
-    let call: RecordedCall<'_> = serde_json::from_str(text)?;
+    let call: RecordedApiCall = serde_json::from_str(text)?;
+    let headers = call.headers.get().map(Vec::as_slice).unwrap_or_default();
+    let body = |json: Option<&Json>| json.map(Json::text).filter(|text| *text != "null").unwrap_or_default().to_owned();
     builder.push(&RawCall {
-        started_at: call.t.and_then(time_from_seconds),
-        method: call.method,
-        url: call.path,
-        headers: call.headers.0,
-        request_body: body_text(call.body),
-        status: call.status,
-        response: match &call.sse {
-            Some(events) => events_of(events),
-            None => response_of(body_text(call.response)),
+        started_at: call.time.get().and_then(Number::as_f64).and_then(time_from_seconds),
+        method: call.method.text().unwrap_or_default().into(),
+        url: call.path.text().unwrap_or_default().into(),
+        headers: headers.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+        request_body: body(call.body.get()).into(),
+        status: call.status.get().copied(),
+        response: match call.sse.get() {
+            Some(events) => RawResponse::Events(events.iter().map(|event| event.text().into()).collect()),
+            None => response_of(body(call.response.get()).into()),
         },
-        end: if call.client_gone.is_some() {
+        end: if call.client_gone.is_value() {
             CallEnd::ClientAborted
-        } else if call.cut {
+        } else if call.cut.is_true() {
             CallEnd::UpstreamClosed
         } else {
             CallEnd::Unknown

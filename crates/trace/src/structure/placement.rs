@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use quipu_message::api::OutputConfig;
-use quipu_message::request_view::PromptPart;
-use quipu_message::tool::ToolInput;
+use quipu_message::tool::{ServerTool, ToolInput};
 use quipu_message::{Block, Role};
 
 use super::history::{HistoryNode, HistoryTree, Lane};
@@ -14,9 +13,6 @@ use crate::trace::Trace;
 
 /// Shortest text that proves a summary when it is found in a later request.
 const MIN_SUMMARY_CHARS: usize = 16;
-
-/// Types of tools that run on the server begin with one of these.
-const SERVER_TOOL_PREFIXES: [&str; 4] = ["web_search", "web_fetch", "code_execution", "tool_search"];
 
 /// Assigns all calls, in order of time; a call without a time follows the call before it.
 pub(super) fn place_calls(trace: &Trace) -> Structure {
@@ -226,7 +222,7 @@ impl<'a> Placer<'a> {
             return None;
         }
         if !request.tools.is_empty() {
-            let is_search = |tool: &crate::PartKey| self.trace.prompts.part(tool.text).kind.starts_with("web_search");
+            let is_search = |tool: &crate::PartKey| server_tool(self.trace, tool) == Some(ServerTool::WebSearch);
             return Some(if request.tools.iter().any(is_search) {
                 ForkReason::WebSearch
             } else {
@@ -269,24 +265,25 @@ impl<'a> Placer<'a> {
         let summary = texts.split_once("<summary>").map_or(texts.as_str(), |(_, rest)| rest);
         let summary = summary.split("</summary>").next().unwrap_or_default().trim();
         let Some(first) = request.messages.first() else { return false };
-        let mut blocks =
-            self.trace.prompts.message(*first).blocks.iter().filter_map(|block| self.plain_text(block.text));
+        let mut blocks = self
+            .trace
+            .prompts
+            .message(*first)
+            .blocks
+            .iter()
+            .filter_map(|block| self.trace.prompts.plain_text(block.text));
         summary.chars().count() >= MIN_SUMMARY_CHARS && blocks.any(|text| text.contains(summary))
     }
 
     fn response_text(&self, call: usize) -> String {
         let blocks = &self.trace.calls[call].response.blocks;
-        blocks.iter().filter_map(|block| self.plain_text(block.text)).collect()
-    }
-
-    fn plain_text(&self, text: crate::TextId) -> Option<String> {
-        PromptPart::read_block(self.trace.prompts.text(text)).ok()?.plain_text()
+        blocks.iter().filter_map(|block| self.trace.prompts.plain_text(block.text)).collect()
     }
 
     /// The tool call that started a subagent, by the prompt in its first message.
     fn find_spawn(&self, request: &RequestParts) -> Option<(usize, String)> {
         let first = self.trace.prompts.message(*request.messages.first()?);
-        let mut texts = first.blocks.iter().filter_map(|block| self.plain_text(block.text));
+        let mut texts = first.blocks.iter().filter_map(|block| self.trace.prompts.plain_text(block.text));
         texts.find_map(|text| self.subagent_prompts.get(text.trim()).cloned())
     }
 
@@ -393,8 +390,11 @@ impl<'a> Placer<'a> {
 }
 
 fn has_client_tools(trace: &Trace, request: &RequestParts) -> bool {
-    let is_server_tool = |kind: &str| SERVER_TOOL_PREFIXES.iter().any(|prefix| kind.starts_with(prefix));
-    request.tools.iter().any(|tool| !is_server_tool(&trace.prompts.part(tool.text).kind))
+    request.tools.iter().any(|tool| server_tool(trace, tool).is_none())
+}
+
+fn server_tool(trace: &Trace, tool: &crate::PartKey) -> Option<ServerTool> {
+    ServerTool::from_type(&trace.prompts.part(tool.text).kind)
 }
 
 /// Whether the request is a copy of the conversation with one more instruction: its last

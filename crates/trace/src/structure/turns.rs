@@ -1,7 +1,6 @@
 //! Turns: a user prompt until the final answer.
 
 use quipu_conversation::{Tokens, UserText, classify_user_text};
-use quipu_message::request_view::PromptPart;
 use quipu_message::{Role, StopReason, synthetic};
 
 use super::{Branch, BranchKind, Structure};
@@ -98,8 +97,7 @@ fn last_user_message<'a>(trace: &Trace, request: &'a RequestParts) -> Option<&'a
 }
 
 fn plain_texts(trace: &Trace, message: &PromptMessage) -> Vec<String> {
-    let texts = message.blocks.iter().map(|block| trace.prompts.part(block.text)).filter(|part| part.kind == "text");
-    texts.filter_map(|part| PromptPart::read_block(&part.text).ok()?.plain_text()).collect()
+    message.blocks.iter().filter_map(|block| trace.prompts.plain_text(block.text)).collect()
 }
 
 /// The part of a text that the user typed; `None` if the program wrote all of it.

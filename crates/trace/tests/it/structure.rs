@@ -6,33 +6,12 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use quipu_conversation::Conversation;
-use quipu_message::api::RecordedApiCall;
-use quipu_message::{Head, Json};
-use quipu_trace::{Branch, BranchKind, CallEnd, RawCall, RawResponse, Structure, Trace, TraceBuilder};
+use quipu_message::Head;
+use quipu_trace::{Branch, BranchKind, RawCall, RawResponse, Structure, Trace, TraceBuilder};
 use serde_json::json;
 
 fn read_recording(path: &Path) -> Trace {
-    let mut builder = TraceBuilder::default();
-    for line in fs::read_to_string(path).unwrap().lines() {
-        let call: RecordedApiCall = serde_json::from_str(line).unwrap();
-        let time: serde_json::Value = serde_json::from_str(line).unwrap();
-        let seconds = time["t"].as_f64().unwrap();
-        let text = |json: &Json| json.text().to_owned();
-        let events = call.sse.get().map(|events| events.iter().map(|event| text(event).into()).collect());
-        let body = call.response.get().map(|body| RawResponse::Json(text(body).into()));
-        builder.push(&RawCall {
-            started_at: Timestamp::from_microsecond((seconds * 1e6) as i64).ok(),
-            method: call.method.text().unwrap().into(),
-            url: call.path.text().unwrap().into(),
-            headers: call.headers.get().into_iter().flatten().map(|(k, v)| (k.into(), v.into())).collect(),
-            request_body: call.body.get().map(text).unwrap_or_default().into(),
-            status: call.status.get().copied(),
-            response: events.map(RawResponse::Events).or(body).unwrap_or_default(),
-            end: if call.cut.is_true() { CallEnd::UpstreamClosed } else { CallEnd::Unknown },
-            ..RawCall::default()
-        });
-    }
-    builder.finish()
+    Trace::open(&[path]).unwrap()
 }
 
 /// One line a branch: its name, its calls as numbers from 1, and its fork.
