@@ -128,20 +128,7 @@ fn by_size<'a>(rows: impl IntoIterator<Item = (&'a String, &'a f64)>) -> Vec<(St
 }
 
 fn time_section(report: &Report) -> String {
-    let time = &report.time;
-    let fixed = [
-        ("model", time.model),
-        ("waiting for the user", time.waiting),
-        ("hooks", time.hooks),
-        ("retries", time.retries),
-        ("compaction", time.compaction),
-        ("idle between turns", time.idle),
-    ];
-    let mut rows: Vec<(String, u64)> = fixed.into_iter().map(|(name, ms)| (name.to_owned(), ms)).collect();
-    rows.extend(time.tools.iter().map(|(name, ms)| (format!("tool {name}"), *ms)));
-    rows.retain(|(_, ms)| *ms > 0);
-    rows.sort_by_key(|(name, ms)| (std::cmp::Reverse(*ms), name.clone()));
-    let rows = rows.into_iter().map(|(name, ms)| (name, format::duration(ms as f64 / 1000.0)));
+    let rows = report.time.rows().into_iter().map(|(name, ms)| (name, format::duration(ms as f64 / 1000.0)));
     format!("<h2>Time</h2>\n{}", table(["activity", "time"], rows))
 }
 
@@ -183,7 +170,9 @@ fn cache_section(report: &Report) -> String {
         );
         (name, format::money(misses.cost_usd))
     });
+    let billed = format!("as billed ({})", format::count(report.cache.calls, "call"));
     let policies = report.cache.what_if.iter().map(|row| (row.policy.to_owned(), format::money(row.cost_usd)));
+    let policies = std::iter::once((billed, format::money(report.cache.billed_usd))).chain(policies);
     format!(
         "<h2>Prompt cache</h2>\n{}{}",
         table(["misses by cause", "cost"], causes),

@@ -83,18 +83,7 @@ fn share_table(
 
 fn time_table(report: &Report, output: &Output) -> String {
     let time = &report.time;
-    let mut rows: Vec<(String, f64)> = [
-        ("model", time.model),
-        ("waiting for the user", time.waiting),
-        ("hooks", time.hooks),
-        ("retries", time.retries),
-        ("compaction", time.compaction),
-        ("idle between turns", time.idle),
-    ]
-    .into_iter()
-    .map(|(name, duration)| (name.to_owned(), duration as f64))
-    .collect();
-    rows.extend(time.tools.iter().map(|(name, duration)| (format!("tool {name}"), *duration as f64)));
+    let rows = time.rows().into_iter().map(|(name, duration)| (name, duration as f64)).collect();
     let mut text = share_table("activity", rows, |duration| format::duration(duration / 1000.0), output);
     if let Some(first_event) = time.model_first_event {
         text.push_str(&format!(
@@ -188,7 +177,8 @@ fn cache_tables(report: &Report, output: &Output) -> String {
     }
     if report.cache.what_if.iter().any(|row| row.cost_usd > 0.0) {
         let mut table = Table::new([Column::text("what if (by the rules of the cache)"), Column::number("cost")]);
-        table.push_row(["as billed".to_owned(), format::money(report.cost_usd)]);
+        let billed = format!("as billed ({})", format::count(report.cache.calls, "call"));
+        table.push_row([billed, format::money(report.cache.billed_usd)]);
         for row in &report.cache.what_if {
             let name = if row.policy == Policy::Recorded.name() { "as sent" } else { row.policy };
             table.push_row([name.to_owned(), format::money(row.cost_usd)]);

@@ -121,6 +121,10 @@ pub struct MomentReport {
 pub struct CacheReport {
     /// Misses by cause.
     pub by_cause: BTreeMap<String, CauseReport>,
+    /// Number of API calls that the analysis knows. Older session files do not record all.
+    pub calls: usize,
+    /// What these calls cost as the server counted them, in US dollars.
+    pub billed_usd: f64,
     /// What the same calls would have cost under other policies.
     pub what_if: Vec<PolicyReport>,
 }
@@ -241,6 +245,8 @@ impl Report {
             };
             report.cache.by_cause.insert(cause.as_str().to_owned(), row);
         }
+        let billed = analysis.recorded_cost(prices);
+        (report.cache.calls, report.cache.billed_usd) = (billed.calls, billed.cost.as_f64());
         report.cache.what_if = Policy::ALL
             .iter()
             .map(|policy| PolicyReport {
@@ -254,6 +260,23 @@ impl Report {
 }
 
 impl TimeReport {
+    /// Name and milliseconds of each activity that took time, the longest first.
+    pub fn rows(&self) -> Vec<(String, u64)> {
+        let fixed = [
+            ("model", self.model),
+            ("waiting for the user", self.waiting),
+            ("hooks", self.hooks),
+            ("retries", self.retries),
+            ("compaction", self.compaction),
+            ("idle between turns", self.idle),
+        ];
+        let fixed = fixed.into_iter().map(|(name, duration)| (name.to_owned(), duration));
+        let tools = self.tools.iter().map(|(name, duration)| (format!("tool {name}"), *duration));
+        let mut rows: Vec<_> = fixed.chain(tools).filter(|(_, duration)| *duration > 0).collect();
+        rows.sort_by(|(a, x), (b, y)| y.cmp(x).then_with(|| a.cmp(b)));
+        rows
+    }
+
     fn new(explanation: &Explanation, trace: &Trace) -> Self {
         let mut time = Self::default();
         for (activity, duration) in explanation.timeline.totals() {
