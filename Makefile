@@ -4,7 +4,7 @@ CARGO ?= cargo
 CLAUDE_DIR ?= $(or $(CLAUDE_CONFIG_DIR),$(HOME)/.claude)
 QUIPU := $(or $(CARGO_TARGET_DIR),target)/quick/quipu
 
-LIBRARIES := message conversation transcript render index api engine sdk trace
+LIBRARIES := message conversation transcript render index api engine sdk trace server
 
 .PHONY: run test build lint deny package fuzz bench crash interop clean
 

@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Which of our crates each crate may use; DESIGN says why.
-const ALLOWED_CRATES: [(&str, &[&str]); 11] = [
+const ALLOWED_CRATES: [(&str, &[&str]); 12] = [
     ("quipu-message", &[]),
     ("quipu-conversation", &["quipu-message"]),
     ("quipu-api", &["quipu-message", "quipu-conversation"]),
@@ -17,6 +17,10 @@ const ALLOWED_CRATES: [(&str, &[&str]); 11] = [
     ("quipu-engine", &["quipu-message", "quipu-conversation", "quipu-transcript", "quipu-api"]),
     ("quipu-sdk", &["quipu-message", "quipu-conversation", "quipu-transcript"]),
     ("quipu-trace", &["quipu-message", "quipu-conversation", "quipu-transcript", "quipu-api"]),
+    (
+        "quipu-server",
+        &["quipu-message", "quipu-conversation", "quipu-render", "quipu-transcript", "quipu-index", "quipu-trace"],
+    ),
     (
         "quipu",
         &[
@@ -28,6 +32,7 @@ const ALLOWED_CRATES: [(&str, &[&str]); 11] = [
             "quipu-api",
             "quipu-engine",
             "quipu-trace",
+            "quipu-server",
         ],
     ),
     ("quipu-testkit", &[]),

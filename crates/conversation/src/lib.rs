@@ -71,8 +71,10 @@ pub use node::Node;
 pub use past_requests::{PastCall, PastRequests};
 pub use problem::{Problem, ProblemKind, describe_read_error};
 pub use request_log::{HashVerification, LoggedRequest, RebuiltRequests, RequestLog};
-pub use screen::{ItemKind, ScreenItem, SubagentCard, ToolCard, UiOptions, messages_for_ui, standalone_notice};
-pub use skeleton::{EntryReader, Skeleton, SkeletonTurn, SkeletonView};
+pub use screen::{
+    ItemKind, PositionedItem, ScreenItem, SubagentCard, ToolCard, UiOptions, messages_for_ui, standalone_notice,
+};
+pub use skeleton::{EntryReader, Skeleton, SkeletonBranch, SkeletonTurn, SkeletonView};
 pub use timestamp::{parse_timestamp, to_iso8601};
 pub use tokens::Tokens;
 pub use tool_results::{PairedResult, ToolResults, ToolStatus};

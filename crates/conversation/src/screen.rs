@@ -119,7 +119,9 @@ pub struct ToolCard {
 pub struct SubagentCard {
     /// Id of the agent, if known.
     pub agent_id: Option<AgentId>,
-    /// Items of its conversation.
+    /// Number of entries of its conversation.
+    pub entries: usize,
+    /// Items of its conversation; empty with [`UiOptions::leave_out_subagents`].
     pub items: Vec<ScreenItem>,
 }
 
@@ -132,6 +134,19 @@ pub struct UiOptions {
     /// Also show the items of each branch, after the item that announces it, including
     /// responses that broke off.
     pub include_branches: bool,
+    /// Leave out the items of subagents; their tool calls have only the number of entries.
+    pub leave_out_subagents: bool,
+}
+
+/// An item of a [window](crate::SkeletonView::positioned_items) and where it belongs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PositionedItem {
+    /// Position of its entry on the active path, counted from 0. For a problem or a branch, that
+    /// of the entry after it; at the end, that of the last entry.
+    pub position: usize,
+    /// The item.
+    #[serde(flatten)]
+    pub item: ScreenItem,
 }
 
 impl Conversation {
@@ -149,7 +164,7 @@ impl Conversation {
     /// The items as of [`for_ui_with`](Self::for_ui_with), and the number of hidden items that
     /// were left out.
     pub fn for_ui_and_left_out(&self, options: UiOptions) -> (Vec<ScreenItem>, usize) {
-        let Shown { items, left_out } = self.screen(options, 0, &());
+        let Shown { items, left_out, .. } = self.screen(options, 0, &());
         (items, left_out)
     }
 

@@ -17,7 +17,7 @@ mod stored;
 mod view;
 
 use compact_node::CompactNode;
-pub use view::{SkeletonTurn, SkeletonView};
+pub use view::{SkeletonBranch, SkeletonTurn, SkeletonView};
 
 /// Reads lines that a [`Skeleton`] knows the place of.
 pub trait EntryReader {

@@ -1,10 +1,12 @@
 //! One session as `quipu ls` lists it.
 
 use std::path::PathBuf;
+use std::time::UNIX_EPOCH;
 
 use jiff::Timestamp;
 use quipu_conversation::{Metrics, Tokens, parse_timestamp};
-use quipu_transcript::find::SessionFiles;
+use quipu_transcript::SessionOverview;
+use quipu_transcript::find::{SessionFile, SessionFiles};
 use rusqlite::types::ValueRef;
 use serde::{Deserialize, Serialize};
 
@@ -82,6 +84,26 @@ impl ListedSession {
         };
         listed.set_metrics(metrics);
         listed
+    }
+
+    /// What both ends of a session file show, for a session that is not indexed yet: without counts,
+    /// models and cost.
+    pub fn from_file_ends(file: &SessionFile) -> Self {
+        let overview = SessionOverview::read_both_ends(&file.path).unwrap_or_default();
+        let modified = file.modified.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self {
+            session_id: file.id.to_string(),
+            project: file.project.clone(),
+            title: overview.title().or(overview.summary.as_deref()).map(str::to_owned),
+            cwd: overview.cwd,
+            path: file.path.clone(),
+            first_prompt: overview.first_prompt,
+            started_at: overview.started_at,
+            ended_at: overview.ended_at,
+            git_branch: overview.git_branch,
+            modified_ns: i64::try_from(modified.as_nanos()).unwrap_or_default(),
+            ..Self::default()
+        }
     }
 
     fn set_metrics(&mut self, metrics: Metrics) {

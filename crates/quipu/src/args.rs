@@ -77,6 +77,9 @@ pub(crate) enum Command {
     /// Watch conversations as they happen
     #[command(after_help = FOLLOW_EXAMPLES)]
     Follow(FollowArgs),
+    /// Read, follow, search and count sessions in a web page on this machine
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(ServeArgs),
     /// Print the command that resumes a session
     #[command(after_help = RESUME_EXAMPLES)]
     Resume(ResumeArgs),
@@ -139,6 +142,9 @@ impl Command {
     /// Whether the command reads or writes sessions, so that a `--claude-dir` that does not exist
     /// is an error.
     pub(crate) fn uses_sessions(&self) -> bool {
+        if matches!(self, Self::Serve(serve) if serve.demo) {
+            return false;
+        }
         use Command::{Answer, CompleteSessions, Completions, Doctor, Help, Man, Replay};
         #[cfg(feature = "capture")]
         if matches!(self, Self::Capture(_)) {
@@ -599,6 +605,34 @@ pub(crate) struct FollowArgs {
     /// Number of earlier items to show first
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) tail: usize,
+}
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  quipu serve                              your sessions
+  quipu serve --demo                       bundled sessions, to look around
+  quipu serve --listen 127.0.0.1:8080      on another port
+  quipu --json serve --no-open | jq -r .url
+
+The page and its data stay on this machine: the server listens on a loopback address, and the \
+address it prints has a token that requests need. From another machine, use `ssh -L \
+4777:127.0.0.1:4777 HOST`. Ctrl-C stops the server. docs/serve.md has more.";
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ServeArgs {
+    /// The loopback address to listen on; port 0 takes a free one
+    /// [default: 127.0.0.1:4777, or the next free port]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Show bundled sessions instead of yours
+    #[arg(long, conflicts_with = "claude_dir")]
+    pub(crate) demo: bool,
+    /// Open the page in a browser [default: on a desktop, if stdout is a terminal]
+    #[arg(long, overrides_with = "no_open")]
+    pub(crate) open: bool,
+    /// Do not open a browser
+    #[arg(long, overrides_with = "open")]
+    pub(crate) no_open: bool,
 }
 
 const RESUME_EXAMPLES: &str = "\

@@ -93,6 +93,13 @@ pub(crate) fn cache_folder() -> Option<PathBuf> {
     Some(choose_native_strategy().ok()?.cache_dir().join("quipu"))
 }
 
+/// Folder for state that is not data, such as the token of `serve`; `None` without a home folder.
+pub(crate) fn state_folder() -> Option<PathBuf> {
+    let strategy = choose_native_strategy().ok()?;
+    // On macOS there is no folder for state.
+    Some(strategy.state_dir().unwrap_or_else(|| strategy.data_dir()).join("quipu"))
+}
+
 /// A progress bar on stderr; hidden with `--quiet` or if stderr is not a terminal.
 pub(crate) fn progress_bar(what: &'static str, global: &GlobalArgs) -> ProgressBar {
     if global.quiet {

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use quipu_api::mock::ScriptError;
 use quipu_conversation::price::PriceError;
 use quipu_index::IndexError;
+use quipu_server::ServerError;
 use quipu_trace::ImportError;
 use quipu_transcript::find::ResolveError;
 use quipu_transcript::{DeleteError, FileError, LabelError, RepairError, error_chain};
@@ -100,6 +101,15 @@ fn code_and_hint(error: &anyhow::Error) -> (&'static str, String) {
             _ => "check the certificates of this machine",
         };
         return (proxy.code(), hint.to_owned());
+    }
+    if let Some(server) = error.downcast_ref::<ServerError>() {
+        let hint = match server {
+            ServerError::NotLoopback { .. } => {
+                "use 127.0.0.1 and, from another machine, `ssh -L 4777:127.0.0.1:4777 HOST`"
+            }
+            ServerError::Listen { .. } => "--listen 127.0.0.1:0 takes a free port",
+        };
+        return (server.code(), hint.to_owned());
     }
     if let Some(script) = error.downcast_ref::<ScriptError>() {
         return (script.code(), script.hint().to_owned());

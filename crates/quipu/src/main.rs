@@ -41,6 +41,7 @@ mod replay;
 mod resume;
 mod search;
 mod secrets;
+mod serve;
 mod session_details;
 mod session_table;
 mod sessions;
@@ -109,6 +110,7 @@ fn run(args: &Args, output: &Output) -> Result<ExitCode> {
         Command::Answer(answer) => answer::run(answer, &args.global, output),
         #[cfg(feature = "capture")]
         Command::Capture(capture) => capture::run(capture, &args.global, output),
+        Command::Serve(serve) => serve::run(serve, &args.global, output),
         Command::Replay(replay) => replay::run(replay, &args.global, output),
         Command::Resume(resume) => resume::run(resume, &args.global, output),
         Command::Rename(rename) => manage::rename(rename, &args.global, output),

@@ -18,6 +18,7 @@
 //! | show title, prompts and times of a session quickly | [`SessionOverview`] |
 //! | load a conversation | [`load_session`], [`load_reader`] |
 //! | show a part of a long session | [`SessionSkeleton`] |
+//! | keep a session open while it grows | [`OpenSession`] |
 //! | read entries or raw lines one at a time | [`Entries`], [`LineReader`] |
 //! | count tokens and cost of a session | [`measure`] |
 //! | read lines as they are written | [`SessionFollower`], [`ChangeWatcher`] |
@@ -67,5 +68,5 @@ pub use read::{Entries, LocatedEntry, load_file, load_reader, load_session};
 pub use record::{Durability, EnvelopeDefaults, Recorder};
 pub use repair::{RepairChange, RepairError, RepairReport, repair};
 pub use resume::TranscriptState;
-pub use skeleton::{FileSkeleton, SessionSkeleton};
+pub use skeleton::{FileSkeleton, OpenSession, SessionSkeleton};
 pub use writer::{OnWritten, QueuedHandle, WriteObserver};

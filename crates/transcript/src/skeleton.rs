@@ -8,10 +8,14 @@ use std::sync::{Mutex, PoisonError};
 
 use quipu_conversation::{EntryReader, Problem, ProblemKind, Skeleton, SkeletonView};
 
-use crate::find;
+use crate::find::{self, SubagentFile};
 use crate::lines::{LineEnding, LineReader, RawLine};
 use crate::problem::{FileError, error_chain};
 use crate::read::{open_file, parse_line};
+
+mod open_session;
+
+pub use open_session::OpenSession;
 
 /// A session of any length: its skeleton, and the files that entries are read from.
 ///
@@ -43,10 +47,24 @@ impl SessionSkeleton {
         path: &Path,
         mut read: impl FnMut(&Path) -> Result<FileSkeleton, FileError>,
     ) -> Result<Self, FileError> {
+        let main = read(path)?;
+        let subagents = find::list_subagents(path).into_iter().map(|subagent| {
+            let file = read(&subagent.path);
+            (subagent, file)
+        });
+        Ok(Self::assemble(path, main, subagents))
+    }
+
+    /// Joins the skeletons of the session file and of its subagents' files.
+    fn assemble(
+        path: &Path,
+        main: FileSkeleton,
+        subagents: impl IntoIterator<Item = (SubagentFile, Result<FileSkeleton, FileError>)>,
+    ) -> Self {
         let mut files = EntryFiles::new(path);
-        let mut skeleton = read(path)?.finish(path);
-        for subagent in find::list_subagents(path) {
-            match read(&subagent.path) {
+        let mut skeleton = main.finish(path);
+        for (subagent, file) in subagents {
+            match file {
                 Ok(file) => {
                     let number = files.add(&subagent.path);
                     let inner = file.finish(&subagent.path);
@@ -61,7 +79,7 @@ impl SessionSkeleton {
                 }),
             }
         }
-        Ok(Self { skeleton, files })
+        Self { skeleton, files }
     }
 
     /// The session for reading.
@@ -72,7 +90,7 @@ impl SessionSkeleton {
 
 /// The skeleton of the complete lines of one file. It can be stored, and continued when the file
 /// has grown.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct FileSkeleton {
     /// The lines so far.
     pub skeleton: Skeleton,

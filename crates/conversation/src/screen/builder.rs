@@ -211,9 +211,14 @@ impl<'a, N: EntryNode> ScreenBuilder<'a, N> {
             let by_prompt = || self.sidechains_by_prompt.get(&Conversation::subagent_prompt(call)?).copied();
             self.conversation.subagent_conversation(&call.id).or_else(by_prompt)
         });
+        let items = |sidechain: &Conversation<N>| match self.options.leave_out_subagents {
+            true => Vec::new(),
+            false => sidechain.screen(self.options, self.depth + 1, self.reader).items,
+        };
         let subagent = sidechain.map(|sidechain| SubagentCard {
             agent_id: self.conversation.agent_for_call(call.id).cloned(),
-            items: sidechain.screen(self.options, self.depth + 1, self.reader).items,
+            entries: sidechain.shown().paths(self.reader).path.len(),
+            items: items(sidechain),
         });
         super::ToolCard { subagent, ..block::tool_card(call, self.results.get(call.id)) }
     }

@@ -16,6 +16,8 @@ use crate::problem::{Problem, ProblemKind};
 #[derive(Debug)]
 pub(crate) struct Shown {
     pub(crate) items: Vec<ScreenItem>,
+    /// The position that each item belongs to; empty for a branch.
+    pub(crate) positions: Vec<usize>,
     pub(crate) left_out: usize,
 }
 
@@ -62,6 +64,7 @@ impl<N: EntryNode> Conversation<N> {
                 left_out += branch.left_out;
             }
         };
+        let mut positions = Vec::new();
         for position in 0..part.end {
             let line = node(position).line();
             while let Some((_, insert)) = inserts.next_if(|(before, _)| *before < line) {
@@ -74,6 +77,7 @@ impl<N: EntryNode> Conversation<N> {
                     Some(node) => screen.push_node(node),
                     None => screen.items.push(unreadable_item(line)),
                 }
+                positions.resize(screen.items.len(), position);
             }
         }
         if is_end {
@@ -84,7 +88,8 @@ impl<N: EntryNode> Conversation<N> {
             let is_part = |&&i: &&u32| id.is_some() && shown.nodes[i as usize].facts().message == id;
             screen.push_partial_message(message, path.iter().filter(is_part).count());
         }
-        Shown { items: screen.items, left_out: left_out + screen.left_out }
+        positions.resize(screen.items.len(), part.end.saturating_sub(1));
+        Shown { items: screen.items, positions, left_out: left_out + screen.left_out }
     }
 
     /// The items of the branch with this number; `None` if there are fewer branches.
@@ -126,7 +131,7 @@ impl<N: EntryNode> Conversation<N> {
     ) -> Shown {
         // If the items are only counted, those of subagents are not built.
         let depth = if options.include_branches { depth } else { MAX_SUBAGENT_DEPTH };
-        let Shown { items: inside, left_out } = self.branch_items(branch, number, options, depth, reader);
+        let Shown { items: inside, left_out, .. } = self.branch_items(branch, number, options, depth, reader);
         let shown = self.shown();
         let first = branch.first().map(|&i| &shown.nodes[i as usize]);
         let about = ScreenItem {
@@ -143,7 +148,7 @@ impl<N: EntryNode> Conversation<N> {
             items.extend(inside);
             items.push(ScreenItem { text: Some(format!("End of branch {number}")), ..about });
         }
-        Shown { items, left_out }
+        Shown { items, positions: Vec::new(), left_out }
     }
 
     fn branch_items(
@@ -164,7 +169,7 @@ impl<N: EntryNode> Conversation<N> {
         }
         let mut items = screen.items;
         items.iter_mut().for_each(|item| item.branch = Some(number));
-        Shown { items, left_out: screen.left_out }
+        Shown { items, positions: Vec::new(), left_out: screen.left_out }
     }
 }
 

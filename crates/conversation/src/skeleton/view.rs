@@ -8,11 +8,12 @@ use quipu_message::SessionId;
 
 use super::EntryReader;
 use super::compact_node::CompactNode;
-use crate::conversation::Conversation;
+use crate::conversation::{Conversation, is_incomplete_response};
 use crate::headline::headline;
 use crate::id_key::IdKey;
-use crate::node::{EntryNode, Node, ToolRole};
-use crate::screen::{ScreenItem, UiOptions, related_calls};
+use crate::node::{EntryNode, Node, NodeKind, ToolRole};
+use crate::problem::Problem;
+use crate::screen::{PositionedItem, ScreenItem, Shown, UiOptions, related_calls};
 use crate::sidechain::SidechainKey;
 use crate::turns::{TurnRange, turn_ranges};
 use crate::user_text::user_prompt;
@@ -34,6 +35,19 @@ pub struct SkeletonTurn {
     /// Position of the prompt.
     pub prompt: usize,
     /// Line number of the prompt in the file, counted from 1.
+    pub line: u64,
+}
+
+/// A branch that was left by a rewind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkeletonBranch {
+    /// Number of the branch, counted from 1 in the order of the file.
+    pub number: usize,
+    /// Position of the entry before which it is announced.
+    pub position: usize,
+    /// Number of its entries.
+    pub entries: usize,
+    /// Line number of its first entry.
     pub line: u64,
 }
 
@@ -61,8 +75,66 @@ impl<'a> SkeletonView<'a> {
     ///
     /// [`for_ui_with`]: Conversation::for_ui_with
     pub fn items(&self, positions: Range<usize>, options: UiOptions) -> Vec<ScreenItem> {
+        self.window(positions, options).items
+    }
+
+    /// As [`items`](Self::items), with the position that each item belongs to.
+    pub fn positioned_items(&self, positions: Range<usize>, options: UiOptions) -> Vec<PositionedItem> {
+        let Shown { items, positions, .. } = self.window(positions, options);
+        positions.into_iter().zip(items).map(|(position, item)| PositionedItem { position, item }).collect()
+    }
+
+    fn window(&self, positions: Range<usize>, options: UiOptions) -> Shown {
         let end = positions.end.min(self.len());
-        self.conversation.screen_part(positions.start.min(end)..end, options, 0, self.reader).items
+        self.conversation.screen_part(positions.start.min(end)..end, options, 0, self.reader)
+    }
+
+    /// The items of a branch beside the path, as of [`Conversation::branch_for_ui`]; `None` if there
+    /// are fewer branches.
+    pub fn branch_items(&self, number: usize, options: UiOptions) -> Option<Vec<ScreenItem>> {
+        self.conversation.numbered_branch_items(number, options, self.reader)
+    }
+
+    /// The branches beside the path that are announced on the screen, in the order of the file.
+    pub fn branches(&self) -> Vec<SkeletonBranch> {
+        let shown = self.conversation.shown();
+        let path = self.path();
+        let mut branches = Vec::new();
+        for (number, branch) in (1..).zip(&shown.paths(self.reader).branches) {
+            let mut nodes = branch.iter().map(|&i| &shown.nodes[i as usize]).peekable();
+            let Some(line) = nodes.peek().map(|first| first.line()) else { continue };
+            if !is_incomplete_response(nodes) {
+                let position = path.iter().position(|node| node.line() > line).unwrap_or(path.len().saturating_sub(1));
+                branches.push(SkeletonBranch { number, position, entries: branch.len(), line });
+            }
+        }
+        branches
+    }
+
+    /// Position and line of each compaction on the path.
+    pub fn compactions(&self) -> Vec<(usize, u64)> {
+        let path = self.path().into_iter().enumerate();
+        let is_boundary = |node: &CompactNode| node.facts().kind == NodeKind::CompactBoundary;
+        path.filter(|(_, node)| is_boundary(node)).map(|(position, node)| (position, node.line())).collect()
+    }
+
+    /// Lines and files that could not be read.
+    pub fn problems(&self) -> &'a [Problem] {
+        self.conversation.problems()
+    }
+
+    /// The position of the entry that shows a line of the session file: its own, that of the tool
+    /// call whose result it holds, or the next one on the path.
+    pub fn position_of_line(&self, line: u64) -> usize {
+        self.positions_of_line(line).start.min(self.len().saturating_sub(1))
+    }
+
+    /// The conversation of a subagent, by its id or by the id of the tool call that started it;
+    /// `None` if there is none.
+    pub fn subagent(&self, id: &str) -> Option<Self> {
+        let by_agent = || self.conversation.sidechains.get(&SidechainKey::Agent(id.into()));
+        let sidechain = self.conversation.subagent_conversation(&id.into()).or_else(by_agent)?;
+        Some(Self::new(sidechain, self.reader))
     }
 
     /// The last `count` items. `select` removes items that do not count.

@@ -66,7 +66,11 @@ fn look(path: &Path) -> (usize, usize, usize) {
         (1..).zip(text.lines()).filter_map(|(n, line)| Some((n, Entry::read(line).ok()?))).collect();
     let mut conversation = Conversation::default();
     lines.iter().for_each(|(line, entry)| conversation.push(*line, entry.clone()));
-    let full = conversation.for_ui_with(UiOptions { include_hidden: true, include_branches: true });
+    let full = conversation.for_ui_with(UiOptions {
+        include_hidden: true,
+        include_branches: true,
+        leave_out_subagents: false,
+    });
 
     let expected = written(&lines);
     let mut found = BTreeMap::new();

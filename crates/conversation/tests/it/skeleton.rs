@@ -36,7 +36,7 @@ fn conversation_of(text: &Text) -> Conversation {
     conversation
 }
 
-const ALL: UiOptions = UiOptions { include_hidden: true, include_branches: true };
+const ALL: UiOptions = UiOptions { include_hidden: true, include_branches: true, leave_out_subagents: false };
 
 fn check(path: &Path) {
     let text = Text(fs::read_to_string(path).unwrap());

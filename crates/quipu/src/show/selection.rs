@@ -41,14 +41,18 @@ pub(super) fn is_window(args: &ShowArgs, line: Option<u64>) -> bool {
 pub(super) fn select_window(path: &Path, args: &ShowArgs, line: Option<u64>) -> Result<Selection> {
     let session = open_skeleton(path)?;
     let view = session.view();
-    let options = UiOptions { include_hidden: args.full, include_branches: false };
+    let options = UiOptions { include_hidden: args.full, ..UiOptions::default() };
     let (items, opened) = match line {
         None => (args.parts.select_window(view, options)?, None),
         Some(line) => {
             let around = args.around.unwrap_or_default();
             let (mut items, mut opened) = view.around(line, around, options);
             if !is_shown(&items, line) {
-                let all = view.around(line, around, UiOptions { include_hidden: true, include_branches: true });
+                let all = view.around(
+                    line,
+                    around,
+                    UiOptions { include_hidden: true, include_branches: true, leave_out_subagents: false },
+                );
                 if is_shown(&all.0, line) {
                     (items, opened) = all;
                 }
@@ -96,11 +100,19 @@ pub(super) fn select_items(path: &Path, args: &ShowArgs, line: Option<u64>, form
 /// Items of the conversation or of one left branch, and the number of hidden items left out. If
 /// `line` is in a left branch or a hidden item, all branches and hidden items are included.
 fn screen_items(conversation: &Conversation, args: &ShowArgs, line: Option<u64>) -> Result<(Vec<ScreenItem>, usize)> {
-    let options = UiOptions { include_hidden: args.full, include_branches: args.branch == Some(BranchChoice::All) };
+    let options = UiOptions {
+        include_hidden: args.full,
+        include_branches: args.branch == Some(BranchChoice::All),
+        ..UiOptions::default()
+    };
     let Some(BranchChoice::Number(n)) = args.branch else {
         let (items, left_out) = conversation.for_ui_and_left_out(options);
         let Some(line) = line.filter(|&line| !is_shown(&items, line)) else { return Ok((items, left_out)) };
-        let all = conversation.for_ui_with(UiOptions { include_hidden: true, include_branches: true });
+        let all = conversation.for_ui_with(UiOptions {
+            include_hidden: true,
+            include_branches: true,
+            leave_out_subagents: false,
+        });
         return Ok(if is_shown(&all, line) { (all, 0) } else { (items, left_out) });
     };
     conversation.branch_for_ui(n, options).map(|items| (items, 0)).ok_or_else(|| {

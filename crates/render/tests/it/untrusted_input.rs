@@ -147,7 +147,7 @@ fn item() -> impl Strategy<Value = ScreenItem> {
 fn items() -> impl Strategy<Value = Vec<ScreenItem>> {
     (prop::collection::vec(item(), 1..4), prop::collection::vec(item(), 0..3)).prop_map(|(mut items, inner)| {
         if let Some(card) = items.iter_mut().find_map(|item| item.tool.as_mut()) {
-            card.subagent = Some(SubagentCard { agent_id: None, items: inner });
+            card.subagent = Some(SubagentCard { agent_id: None, entries: inner.len(), items: inner });
         }
         items
     })

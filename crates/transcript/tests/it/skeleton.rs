@@ -7,7 +7,7 @@ use quipu_conversation::{Skeleton, UiOptions};
 use quipu_testkit as kit;
 use quipu_transcript::{FileSkeleton, SessionSkeleton, load_session};
 
-const ALL: UiOptions = UiOptions { include_hidden: true, include_branches: true };
+const ALL: UiOptions = UiOptions { include_hidden: true, include_branches: true, leave_out_subagents: false };
 
 fn check(path: &Path) {
     let expected = load_session(path).unwrap().for_ui_with(ALL);

@@ -1,0 +1,143 @@
+//! `quipu serve`
+
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use anyhow::{Context as _, Result};
+use quipu_server::{Server, ServerError, ServerOptions, Token, write_demo_sessions};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::args::ServeArgs;
+use crate::catalogue::{cache_folder, data_folder, state_folder};
+use crate::claude_dirs::claude_dirs;
+use crate::error::{Failure, print_note, print_warning};
+use crate::global::GlobalArgs;
+use crate::output::Output;
+use crate::time::now;
+use crate::{environment, prices, shell};
+
+/// The port unless `--listen` names another.
+const DEFAULT_PORT: u16 = 4777;
+/// Ports that are tried after it.
+const MORE_PORTS: u16 = 20;
+/// Threads for connections. Files are read on other threads.
+const WORKER_THREADS: usize = 2;
+/// Threads that read files, of which a few are used at a time.
+const MAX_BLOCKING_THREADS: usize = 8;
+
+pub(crate) fn run(args: &ServeArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
+    let (options, _demo) = server_options(args, global)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKER_THREADS)
+        .max_blocking_threads(MAX_BLOCKING_THREADS)
+        .enable_all()
+        .build()?;
+    let done = runtime.block_on(async {
+        let server = bind(args.listen, options).await?;
+        // Install the handlers first: a script may send a signal as soon as it reads the address.
+        let ended = shell::ended_by_signal()?;
+        let url = server.url();
+        if global.json {
+            output.print_json(&json!({ "address": server.address().to_string(), "url": url }))?;
+        } else {
+            output.print_bytes(format!("{url}\n").as_bytes())?;
+            print_note(global, &"Ctrl-C stops the server");
+        }
+        if should_open(args, output) {
+            open_browser(&url);
+        }
+        server.run(ended).await?;
+        Ok(ExitCode::SUCCESS)
+    });
+    // Files that are still being read need not be waited for.
+    runtime.shutdown_background();
+    done
+}
+
+/// What to serve, and the folder of the bundled sessions, which is removed when it is dropped.
+fn server_options(args: &ServeArgs, global: &GlobalArgs) -> Result<(ServerOptions, Option<TempDir>)> {
+    let demo = if args.demo { Some(tempfile::tempdir()?) } else { None };
+    let mut options = ServerOptions {
+        claude_dirs: claude_dirs(global),
+        cache_folder: cache_folder(),
+        data_folder: data_folder(),
+        prices: prices::load()?,
+        token: load_token()?,
+        is_demo: args.demo,
+        now,
+    };
+    if let Some(folder) = &demo {
+        write_demo_sessions(folder.path()).context("cannot unpack the bundled sessions")?;
+        // Nothing of them is kept among the user's own data.
+        (options.claude_dirs, options.cache_folder, options.data_folder) = (vec![folder.path().to_owned()], None, None);
+    }
+    Ok((options, demo))
+}
+
+/// The token of this machine; one for this run if it cannot be kept.
+fn load_token() -> Result<Token> {
+    let Some(folder) = state_folder() else { return Ok(Token::random()?) };
+    let path = folder.join("serve-token");
+    Ok(Token::load_or_create(&path).or_else(|error| {
+        print_warning(&format!("cannot keep the token in {}: {error}", path.display()));
+        Token::random()
+    })?)
+}
+
+/// Listens on the given address, or on the first free port from the default one on.
+async fn bind(listen: Option<SocketAddr>, options: ServerOptions) -> Result<Server> {
+    if let Some(address) = listen {
+        return Ok(Server::bind(address, options).await?);
+    }
+    let ports = (DEFAULT_PORT..=DEFAULT_PORT + MORE_PORTS).chain([0]);
+    let mut failed = None;
+    for port in ports {
+        match Server::bind((Ipv4Addr::LOCALHOST, port).into(), options.clone()).await {
+            Err(error) if error.is_address_in_use() => failed = Some(error),
+            done => return Ok(done?),
+        }
+    }
+    Err(failed.map_or_else(|| Failure::error("serve.cannot_listen", "no port is free", ""), ServerError::into))
+}
+
+/// Whether to open a browser: as the options say, or on a desktop.
+fn should_open(args: &ServeArgs, output: &Output) -> bool {
+    let is_set = |name| environment::var(name).is_some_and(|value| !value.is_empty());
+    let is_remote = is_set("SSH_CONNECTION") || is_set("SSH_TTY");
+    let is_desktop = cfg!(target_os = "macos") || cfg!(windows) || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY");
+    args.open || !args.no_open && output.is_terminal && is_desktop && !is_remote
+}
+
+/// Opens the address in a browser. The command line of a program can be read by all accounts of the
+/// machine, so the browser is given a private file that leads to the address.
+fn open_browser(url: &str) {
+    let opened = state_folder().ok_or_else(|| io::Error::other("there is no home folder")).and_then(|folder| {
+        let page = write_redirect(&folder, url)?;
+        start_browser(&page)
+    });
+    if let Err(error) = opened {
+        print_warning(&format!("cannot open a browser: {error}"));
+    }
+}
+
+/// Writes a page, with mode 0600, that leads to an address.
+fn write_redirect(folder: &Path, url: &str) -> io::Result<PathBuf> {
+    fs::create_dir_all(folder)?;
+    let file = tempfile::Builder::new().suffix(".html").tempfile_in(folder)?;
+    fs::write(file.path(), format!("<!doctype html>\n<meta http-equiv=\"refresh\" content=\"0;url={url}\">\n"))?;
+    let path = folder.join("serve-open.html");
+    file.persist(&path)?;
+    Ok(path)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the browser is the user's; it outlives the command")]
+fn start_browser(page: &Path) -> io::Result<()> {
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let mut command = Command::new(program);
+    command.arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().map(drop)
+}

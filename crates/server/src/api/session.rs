@@ -1,0 +1,137 @@
+//! `/api/sessions/{key}`: the structure of one session.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use quipu_conversation::{Problem, SkeletonView};
+use quipu_transcript::OpenSession;
+use serde::Serialize;
+
+use crate::app::App;
+use crate::error::ApiError;
+use crate::json::Json;
+use crate::session_list::SessionRow;
+
+/// Characters of a prompt in the list of turns.
+const MAX_PROMPT_CHARS: usize = 200;
+
+/// What is known of a session without reading its entries.
+#[derive(Debug, Serialize)]
+struct SessionStructure {
+    /// `None` if the session is not in the list yet.
+    session: Option<SessionRow>,
+    path: String,
+    /// One line that names the session.
+    headline: Option<String>,
+    version: String,
+    /// Number of entries on the active path.
+    entries: usize,
+    turns: Vec<TurnRow>,
+    branches: Vec<BranchRow>,
+    compactions: Vec<CompactionRow>,
+    problems: Vec<Problem>,
+    subagents: Vec<SubagentRow>,
+}
+
+#[derive(Debug, Serialize)]
+struct TurnRow {
+    /// Number of the turn, from 1.
+    turn: usize,
+    /// Position of the prompt.
+    position: usize,
+    /// Number of entries, from the prompt on.
+    entries: usize,
+    /// Line of the prompt.
+    line: u64,
+    /// The first characters of the prompt.
+    prompt: String,
+    started_at: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct BranchRow {
+    /// Number of the branch, from 1.
+    branch: usize,
+    /// Position before which it is announced.
+    position: usize,
+    entries: usize,
+    line: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct CompactionRow {
+    position: usize,
+    line: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct SubagentRow {
+    agent_id: String,
+    agent_type: Option<String>,
+    description: Option<String>,
+    tool_use_id: Option<String>,
+    /// Number of entries of its conversation.
+    entries: usize,
+}
+
+pub(crate) async fn session(State(app): State<Arc<App>>, Path(key): Path<String>) -> Result<Json, ApiError> {
+    app.blocking(move |app| {
+        let path = app.list.resolve(&key)?;
+        let row = app.list.row_of(&path);
+        Ok(app.sessions.with(&path, |session| Json::new(&SessionStructure::new(session, row)))?)
+    })
+    .await
+}
+
+impl SessionStructure {
+    fn new(session: &OpenSession, row: Option<SessionRow>) -> Self {
+        let view = session.view();
+        Self {
+            session: row,
+            path: session.path().display().to_string(),
+            headline: view.headline(),
+            version: session.version(),
+            entries: view.len(),
+            turns: turns(view),
+            branches: view
+                .branches()
+                .into_iter()
+                .map(|branch| BranchRow {
+                    branch: branch.number,
+                    position: branch.position,
+                    entries: branch.entries,
+                    line: branch.line,
+                })
+                .collect(),
+            compactions: view
+                .compactions()
+                .into_iter()
+                .map(|(position, line)| CompactionRow { position, line })
+                .collect(),
+            problems: view.problems().to_vec(),
+            subagents: session
+                .subagents()
+                .map(|subagent| SubagentRow {
+                    agent_id: subagent.agent_id.to_string(),
+                    agent_type: subagent.agent_type.clone(),
+                    description: subagent.description.clone(),
+                    tool_use_id: subagent.tool_use_id.as_ref().map(ToString::to_string),
+                    entries: view.subagent(subagent.agent_id.as_str()).map_or(0, |view| view.len()),
+                })
+                .collect(),
+        }
+    }
+}
+
+fn turns(view: SkeletonView<'_>) -> Vec<TurnRow> {
+    let turns = view.turns();
+    let row = |(index, turn): (usize, &quipu_conversation::SkeletonTurn)| TurnRow {
+        turn: index + 1,
+        position: turn.prompt,
+        entries: turn.positions.end - turn.prompt,
+        line: turn.line,
+        prompt: view.prompt(turn).chars().take(MAX_PROMPT_CHARS).collect(),
+        started_at: view.entry(turn.prompt).and_then(|node| node.timestamp().map(str::to_owned)),
+    };
+    turns.iter().enumerate().map(row).collect()
+}

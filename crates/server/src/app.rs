@@ -1,0 +1,113 @@
+//! What all requests share.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jiff::Zoned;
+use quipu_conversation::price::Prices;
+use quipu_index::SkeletonStore;
+use tempfile::TempDir;
+use tokio::sync::{Semaphore, broadcast, watch};
+
+use crate::error::ApiError;
+use crate::event::Event;
+use crate::index_state::IndexState;
+use crate::open_sessions::OpenSessions;
+use crate::server::ServerOptions;
+use crate::session_list::SessionList;
+use crate::token::Token;
+
+/// Requests that read files or the index at the same time; others wait.
+const MAX_BLOCKING_REQUESTS: usize = 6;
+/// Events that a slow client may be behind before it has to load everything again.
+const EVENT_CAPACITY: usize = 256;
+
+/// The state of a server.
+#[derive(Debug)]
+pub(crate) struct App {
+    pub(crate) claude_dirs: Vec<PathBuf>,
+    pub(crate) cache_folder: PathBuf,
+    pub(crate) data_folder: Option<PathBuf>,
+    pub(crate) prices: Prices,
+    pub(crate) token: Token,
+    pub(crate) port: u16,
+    pub(crate) is_demo: bool,
+    pub(crate) now: fn() -> Zoned,
+    pub(crate) list: SessionList,
+    pub(crate) sessions: OpenSessions,
+    pub(crate) index: IndexState,
+    pub(crate) events: broadcast::Sender<Event>,
+    /// True when the server stops.
+    stopping: watch::Sender<bool>,
+    blocking: Semaphore,
+    /// The cache, if no other folder can be used; removed at the end.
+    _temporary_cache: Option<TempDir>,
+}
+
+impl App {
+    pub(crate) fn new(options: ServerOptions, port: u16) -> io::Result<Self> {
+        let ServerOptions { claude_dirs, cache_folder, data_folder, prices, token, is_demo, now } = options;
+        let writable = cache_folder.filter(is_writable);
+        let temporary = if writable.is_none() { Some(tempfile::tempdir()?) } else { None };
+        let cache_folder = match (writable, &temporary) {
+            (Some(folder), _) => folder,
+            (None, Some(temporary)) => temporary.path().to_owned(),
+            (None, None) => unreachable!("a temporary folder replaces a missing one"),
+        };
+        Ok(Self {
+            list: SessionList::new(&claude_dirs),
+            sessions: OpenSessions::new(SkeletonStore::new(&cache_folder)),
+            claude_dirs,
+            cache_folder,
+            data_folder,
+            prices,
+            token,
+            port,
+            is_demo,
+            now,
+            index: IndexState::default(),
+            events: broadcast::Sender::new(EVENT_CAPACITY),
+            stopping: watch::Sender::new(false),
+            blocking: Semaphore::new(MAX_BLOCKING_REQUESTS),
+            _temporary_cache: temporary,
+        })
+    }
+
+    /// Runs work that reads files on a thread for it. A few run at a time.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        self: Arc<Self>,
+        work: impl FnOnce(&App) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let app = Arc::clone(&self);
+        let _permit = self.blocking.acquire().await;
+        match tokio::task::spawn_blocking(move || work(&app)).await {
+            Ok(done) => done,
+            Err(error) => Err(ApiError::internal(format!("the request failed: {error}"))),
+        }
+    }
+
+    /// Reports a change to all clients.
+    pub(crate) fn send(&self, event: Event) {
+        // Fails if there are no clients.
+        let _ = self.events.send(event);
+    }
+
+    /// Ends streams of events, so that the server can stop.
+    pub(crate) fn stop(&self) {
+        self.stopping.send_replace(true);
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        *self.stopping.borrow()
+    }
+
+    /// Becomes true when the server stops.
+    pub(crate) fn stop_signal(&self) -> watch::Receiver<bool> {
+        self.stopping.subscribe()
+    }
+}
+
+fn is_writable(folder: &PathBuf) -> bool {
+    std::fs::create_dir_all(folder).is_ok() && tempfile::tempfile_in(folder).is_ok()
+}

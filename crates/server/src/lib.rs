@@ -1,0 +1,37 @@
+//! The HTTP API and the web page of quipu, on this machine only.
+//!
+//! ```text
+//!   browser ── access (host, origin, token) ─┬─ assets           the page
+//!                                            └─ api ─┬─ OpenSessions   windows of sessions of any length
+//!                                                    ├─ SessionList    all sessions, known at once
+//!                                                    └─ IndexWorker    the index, in the background
+//! ```
+//!
+//! [`Server::bind`] listens on a loopback address, [`Server::run`] answers until it is stopped. A
+//! session is opened without the index: the index is brought up to date in the background, and
+//! lists, usage and search have what it knows so far.
+//!
+//! Not in this crate: running a model, the names of the wire's JSON fields, and the terminal.
+
+// A failed unwrap is a failed test.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_methods))]
+
+mod access;
+mod api;
+mod app;
+mod assets;
+mod demo;
+mod error;
+mod event;
+mod index_state;
+mod index_worker;
+mod json;
+mod open_sessions;
+mod router;
+mod server;
+mod session_list;
+mod token;
+
+pub use demo::write_demo_sessions;
+pub use server::{Server, ServerError, ServerOptions};
+pub use token::Token;

@@ -1,0 +1,102 @@
+//! All sessions, as the index knows them, and those that it does not know yet.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use parking_lot::RwLock;
+use quipu_index::ListedSession;
+use quipu_transcript::find::{self, SessionFile};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::error::ApiError;
+
+/// One session of a list, in the shape of `quipu ls --json` with fields of the page.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct SessionRow {
+    /// Names the session in addresses: its id, or `PROJECT:ID` if several sessions have the id.
+    pub(crate) key: String,
+    /// The session; without counts if it is not in the index yet.
+    #[serde(flatten)]
+    pub(crate) session: ListedSession,
+    /// Whether the index knows the session, so that its counts are complete.
+    pub(crate) is_indexed: bool,
+}
+
+/// All sessions. Read at once; replaced as a whole.
+#[derive(Debug)]
+pub(crate) struct SessionList {
+    claude_dirs: Vec<PathBuf>,
+    rows: RwLock<Arc<Vec<SessionRow>>>,
+}
+
+impl SessionList {
+    pub(crate) fn new(claude_dirs: &[PathBuf]) -> Self {
+        Self { claude_dirs: claude_dirs.to_vec(), rows: RwLock::default() }
+    }
+
+    /// The sessions, latest first.
+    pub(crate) fn rows(&self) -> Arc<Vec<SessionRow>> {
+        Arc::clone(&self.rows.read())
+    }
+
+    /// Replaces the list by the sessions of the index and those files that it does not have. Reads
+    /// both ends of these files.
+    pub(crate) fn set_indexed(&self, indexed: Vec<ListedSession>) {
+        let known: HashSet<&Path> = indexed.iter().map(|session| session.path.as_path()).collect();
+        let (files, _) = find::list_sessions(&self.claude_dirs);
+        let new: Vec<SessionFile> = files.into_iter().filter(|file| !known.contains(file.path.as_path())).collect();
+        let new: Vec<ListedSession> = new.par_iter().map(ListedSession::from_file_ends).collect();
+        let mut rows: Vec<SessionRow> = indexed.into_iter().map(|session| row(session, true)).collect();
+        rows.extend(new.into_iter().map(|session| row(session, false)));
+        rows.sort_by_cached_key(|row| (std::cmp::Reverse(row.session.last_active_ns()), row.session.path.clone()));
+        set_keys(&mut rows);
+        *self.rows.write() = Arc::new(rows);
+    }
+
+    /// File of the session with this key. Sessions that were created a moment ago are found, too.
+    pub(crate) fn resolve(&self, key: &str) -> Result<PathBuf, ApiError> {
+        let listed = self.rows().iter().find(|row| row.key == key).map(|row| row.session.path.clone());
+        if let Some(path) = listed.filter(|path| path.is_file()) {
+            return Ok(path);
+        }
+        // Only names of existing files are compared, so that no key leads outside of the projects.
+        let (files, _) = find::list_sessions(&self.claude_dirs);
+        let (project, id) = key.rsplit_once(':').map_or((None, key), |(project, id)| (Some(project), id));
+        let is_named = |file: &&SessionFile| {
+            file.id.as_str() == key || file.id.as_str() == id && project == Some(file.project.as_str())
+        };
+        let mut found = files.iter().filter(is_named);
+        match (found.next(), found.next()) {
+            (Some(file), None) => Ok(file.path.clone()),
+            (None, _) => Err(ApiError::not_found("session.not_found", format!("no session matches '{key}'"))
+                .with_hint("/api/sessions lists the keys of sessions")),
+            (Some(_), Some(_)) => {
+                let message = format!("several sessions match '{key}'");
+                Err(ApiError::new(StatusCode::CONFLICT, "session.ambiguous", message).with_hint("use PROJECT:ID"))
+            }
+        }
+    }
+
+    /// The row of a session file; `None` if it is not in the list yet.
+    pub(crate) fn row_of(&self, path: &Path) -> Option<SessionRow> {
+        self.rows().iter().find(|row| row.session.path == path).cloned()
+    }
+}
+
+fn row(session: ListedSession, is_indexed: bool) -> SessionRow {
+    SessionRow { key: session.session_id.clone(), session, is_indexed }
+}
+
+/// Ids that several sessions have are completed with their projects.
+fn set_keys(rows: &mut [SessionRow]) {
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for row in rows.iter() {
+        *counts.entry(row.session.session_id.clone()).or_default() += 1;
+    }
+    for row in rows.iter_mut().filter(|row| counts.get(&row.session.session_id).is_some_and(|&count| count > 1)) {
+        row.key = format!("{}:{}", row.session.project, row.session.session_id);
+    }
+}

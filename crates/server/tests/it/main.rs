@@ -1,0 +1,8 @@
+//! The HTTP API, over a socket.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a failed unwrap is a failed test")]
+
+mod access;
+mod client;
+mod corpus;
+mod session;
+mod sessions;
