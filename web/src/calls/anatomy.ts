@@ -1,0 +1,14 @@
+import type { Call } from "../api/model.ts";
+
+/** Parts of a request in the order in which they are sent; each has one colour everywhere. */
+export const PARTS = ["system", "tools", "context", "history", "question"] as const;
+export type Part = (typeof PARTS)[number];
+
+export function colorOf(part: string): string {
+  const index = PARTS.indexOf(part as Part);
+  return `var(--series-${index === -1 ? 6 : index + 1})`;
+}
+
+export function inputTokens(call: Call): number {
+  return call.usage.input + call.usage.cache_read + call.usage.cache_write_5m + call.usage.cache_write_1h;
+}

@@ -1,0 +1,19 @@
+import type { Item } from "../api/model.ts";
+import type { SessionModel } from "./session.svelte.ts";
+
+/** What an item needs to know of the conversation it is in: the session itself, or that of a subagent in it. */
+export interface Conversation {
+  session: SessionModel;
+  /** Working folder of the session; paths below it are shown without it. */
+  folder: string | null;
+  isLive: boolean;
+  /** Id of the subagent, or of the tool call that started it; `null` in the session's own conversation. */
+  agent: string | null;
+  /** How deep subagents are nested. */
+  depth: number;
+}
+
+/** A key that stays with an item when positions change. */
+export function itemKey(item: Item): string {
+  return item.tool?.id ?? item.uuid ?? `${item.kind}-${item.line ?? item.position ?? 0}`;
+}

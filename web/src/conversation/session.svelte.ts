@@ -1,0 +1,149 @@
+import { SvelteMap, SvelteSet } from "svelte/reactivity";
+import { getJson, part, type Query } from "../api/client.ts";
+import type { Item, ItemWindow, SessionDetail, Turn, TurnFigures } from "../api/model.ts";
+import { ItemStore } from "./items.svelte.ts";
+
+/** The turn that contains a position; positions before the first prompt belong to no turn. */
+export function turnAt(turns: Turn[], position: number): Turn | undefined {
+  let low = 0;
+  let high = turns.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((turns[middle]?.position ?? 0) <= position) low = middle + 1;
+    else high = middle;
+  }
+  return turns[low - 1];
+}
+
+/** Positions that have a row: all but the rest of folded turns. */
+export function visibleRows(entries: number, turns: Turn[], folded: ReadonlySet<number>): number[] {
+  const rows: number[] = [];
+  for (let position = 0; position < entries; position += 1) {
+    const turn = folded.size ? turnAt(turns, position) : undefined;
+    if (!turn || !folded.has(turn.turn) || position === turn.position) rows.push(position);
+  }
+  return rows;
+}
+
+/** One open session: its outline, the items near the screen, and what the user opened or folded. */
+export class SessionModel {
+  detail = $state.raw<SessionDetail | null>(null);
+  figures = $state.raw(new Map<number, TurnFigures>());
+  error = $state.raw<unknown>(null);
+  items: ItemStore;
+  /** Cards that the user opened or closed, by key; others have the default of their kind. */
+  opened = new SvelteMap<string, boolean>();
+  folded = new SvelteSet<number>();
+  /** Raised when rows changed their meaning: the list is then built again. */
+  layout = $state(0);
+  /** Position that stays on screen when the list is built again. */
+  anchor: number | null = null;
+  /** Line of the item that was jumped to. */
+  focusLine = $state<number | null>(null);
+  /** Items that arrived since the end of the list was last on screen. */
+  added = $state(0);
+  rows = $derived.by(() => visibleRows(this.items.entries, this.turns, this.folded));
+
+  constructor(readonly id: string) {
+    this.items = new ItemStore((from, count) => this.loadItems({ from, count }));
+  }
+
+  private path(rest = ""): string {
+    return `sessions/${part(this.id)}${rest}`;
+  }
+
+  loadItems(query: Query): Promise<ItemWindow> {
+    return getJson<ItemWindow>(this.path("/items"), query);
+  }
+
+  async open(): Promise<void> {
+    const detail = this.loadDetail();
+    await this.items.open();
+    if (this.items.error) this.error = this.items.error;
+    await detail;
+    this.loadFigures();
+  }
+
+  private async loadDetail() {
+    try {
+      this.detail = await getJson<SessionDetail>(this.path());
+      this.error = null;
+    } catch (error) {
+      this.error = error;
+    }
+  }
+
+  /** Costs and durations need the whole file, so they come after the first screen. */
+  private async loadFigures() {
+    try {
+      const answer = await getJson<{ turns: TurnFigures[] }>(this.path("/turns"));
+      this.figures = new Map(answer.turns.map((figures) => [figures.turn, figures]));
+    } catch {
+      // The outline is shown without figures; the conversation does not need them.
+    }
+  }
+
+  get turns(): Turn[] {
+    return this.detail?.turns ?? [];
+  }
+
+  turnOf(position: number): Turn | undefined {
+    return turnAt(this.turns, position);
+  }
+
+  isOpen(key: string, byDefault: boolean): boolean {
+    return this.opened.get(key) ?? byDefault;
+  }
+
+  setOpen(key: string, open: boolean) {
+    this.opened.set(key, open);
+  }
+
+  fold(turn: number) {
+    if (this.folded.has(turn)) this.folded.delete(turn);
+    else this.folded.add(turn);
+    this.anchor = this.turns.find((known) => known.turn === turn)?.position ?? null;
+    this.layout += 1;
+  }
+
+  /** Folds all turns, or unfolds them if any is folded. */
+  foldAll(current: number) {
+    if (this.folded.size) this.folded.clear();
+    else for (const turn of this.turns) this.folded.add(turn.turn);
+    this.anchor = this.turnOf(current)?.position ?? null;
+    this.layout += 1;
+  }
+
+  async grow(): Promise<void> {
+    const [result] = await Promise.all([this.items.grow(), this.loadDetail()]);
+    if (result.isReset) this.layout += 1;
+    this.added += result.added;
+    this.loadFigures();
+  }
+
+  /** Replaces a shortened item by the whole one. */
+  async loadWhole(item: Item): Promise<void> {
+    if (item.position === undefined) return;
+    const window = await this.loadItems({ from: item.position, count: 1, full: 1 });
+    this.items.replace(item.position, window.items);
+  }
+
+  /** Position of a line of the file; its items are loaded. */
+  async locate(line: number): Promise<number | null> {
+    const window = await this.loadItems({ line, count: 64 });
+    this.items.put(window);
+    return window.position ?? null;
+  }
+
+  /** The nearest item before or after a position that passes a test; loads windows as it goes. */
+  async findItem(position: number, step: 1 | -1, test: (item: Item) => boolean): Promise<Item | null> {
+    for (let at = position + step; at >= 0 && at < this.items.entries; at += step) {
+      if (!this.items.at(at)) await this.items.want(at, at);
+      const items = this.items.at(at);
+      if (!items) return null;
+      const found = items.find(test);
+      if (found) return found;
+    }
+    return null;
+  }
+}
