@@ -8,7 +8,7 @@ use std::sync::Arc;
 use memchr::memmem::Finder;
 use quipu_conversation::parse_timestamp;
 use quipu_conversation::usage::{MessageUsage, UsageSample, UsageTally};
-use quipu_message::line::replace_lone_surrogates;
+use quipu_message::line::readable_text;
 use quipu_message::view::{COST_MARKERS, ContentView, ProgressView, TOOL_RESULT_MARKER, UsageLineView};
 use quipu_message::{Head, ToolName, View};
 use quipu_transcript::find::SessionFiles;
@@ -89,14 +89,12 @@ impl UsageScanner {
         let calls_search = has_usage && self.search_finder.find(bytes).is_some();
         let may_answer = self.usage.has_pending_searches() && self.result_finder.find(bytes).is_some();
         if self.started_at.is_none() {
-            let text = String::from_utf8_lossy(bytes);
-            let head = replace_lone_surrogates(&text);
-            self.started_at =
-                Head::read(&head).ok().and_then(|head| head.timestamp.as_deref().and_then(parse_timestamp));
+            self.started_at = Head::read(&readable_text(bytes))
+                .ok()
+                .and_then(|head| head.timestamp.as_deref().and_then(parse_timestamp));
         }
         if calls_search || may_answer {
-            let text = String::from_utf8_lossy(bytes);
-            if let Ok(view) = View::read(&replace_lone_surrogates(&text)) {
+            if let Ok(view) = View::read(&readable_text(bytes)) {
                 self.scan_searches(&view);
             }
         } else if has_usage && let Ok(line) = UsageLineView::read(bytes) {

@@ -144,6 +144,16 @@ impl<'de> Deserialize<'de> for ObjectFields<'de> {
     }
 }
 
+/// The text of a line for [`Head`](crate::Head), [`View`](crate::View) and the other readers:
+/// bytes that are not UTF-8 and [lone surrogates](replace_lone_surrogates) are replaced.
+pub fn readable_text(bytes: &[u8]) -> Cow<'_, str> {
+    // The strict check is many times faster than the lossy one, and almost every line passes it.
+    match std::str::from_utf8(bytes) {
+        Ok(text) => replace_lone_surrogates(text),
+        Err(_) => Cow::Owned(replace_lone_surrogates(&String::from_utf8_lossy(bytes)).into_owned()),
+    }
+}
+
 /// Makes a line readable where JavaScript wrote half of a surrogate pair, which
 /// Rust strings cannot hold: each such escape reads as U+FFFD.
 ///

@@ -1,6 +1,7 @@
 //! Reads bytes line by line, in bounded memory.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, Read};
+use std::ops::Range;
 
 use memchr::memchr;
 
@@ -25,10 +26,10 @@ pub const MAX_LINE_BYTES: usize = 256 << 20;
 /// ```
 #[derive(Debug)]
 pub struct LineReader<R> {
-    input: BufReader<R>,
-    /// Bytes at the start of the buffer that belong to the line returned last.
-    lent_bytes: usize,
-    line: Vec<u8>,
+    input: R,
+    buffer: Vec<u8>,
+    /// The part of `buffer` that was read from the input and not returned yet.
+    unread: Range<usize>,
     number: u64,
     offset: u64,
     max_line_bytes: usize,
@@ -99,85 +100,118 @@ impl<R: Read> LineReader<R> {
 
     /// Passes over lines longer than `longest`.
     pub fn with_max_line_bytes(input: R, longest: usize) -> Self {
-        Self {
-            input: BufReader::with_capacity(READ_BUFFER_BYTES, input),
-            lent_bytes: 0,
-            line: Vec::new(),
-            number: 0,
-            offset: 0,
-            max_line_bytes: longest,
-        }
+        Self { input, buffer: Vec::new(), unread: 0..0, number: 0, offset: 0, max_line_bytes: longest }
     }
 
     /// The next line; `None` at the end of the input.
     #[allow(clippy::should_implement_trait, reason = "a line borrows the reader, which an iterator cannot lend")]
     pub fn next(&mut self) -> io::Result<Option<RawLine<'_>>> {
-        self.line.clear();
-        self.input.consume(std::mem::take(&mut self.lent_bytes));
-        let (mut len, mut ended, mut last) = (0u64, false, None);
-        while !ended {
-            let chunk = match self.input.fill_buf() {
-                Ok(chunk) => chunk,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            if chunk.is_empty() {
-                break;
+        let mut searched = 0;
+        let found = loop {
+            if let Some(end) = memchr(b'\n', &self.buffer[self.unread.start + searched..self.unread.end]) {
+                break Some(searched + end);
             }
-            let (part, used) = match memchr(b'\n', chunk) {
-                Some(end) => {
-                    ended = true;
-                    (&chunk[..end], end + 1)
-                }
-                None => (chunk, chunk.len()),
-            };
-            last = part.last().copied().or(last);
-            if ended && len == 0 && part.len() <= self.max_line_bytes {
-                // A line that is complete in the buffer is returned without copying it.
-                len = part.len() as u64;
-                self.lent_bytes = used;
-                break;
+            searched = self.unread.len();
+            if searched > self.max_line_bytes.saturating_add(1) {
+                return self.skip_long_line().map(Some);
             }
-            len += part.len() as u64;
-            if len <= self.max_line_bytes as u64 {
-                self.line.extend_from_slice(part);
-            } else if self.line.capacity() > 0 {
-                self.line = Vec::new();
+            if self.read_more()? == 0 {
+                break None;
             }
-            self.input.consume(used);
-        }
-        if len == 0 && !ended {
+        };
+        let has_end = found.is_some();
+        let len = found.unwrap_or(searched);
+        if len == 0 && !has_end {
             return Ok(None);
         }
-        let ending = match (ended, last) {
-            (true, Some(b'\r')) => LineEnding::CrLf,
-            (true, _) => LineEnding::Lf,
-            (false, _) => LineEnding::None,
-        };
-        self.number += 1;
-        let (number, offset) = (self.number, self.offset);
-        self.offset += len + u64::from(ended);
-        if len > self.max_line_bytes as u64 {
-            let len = len - u64::from(ending == LineEnding::CrLf);
-            return Ok(Some(RawLine::TooLong { number, offset, len, ending }));
+        let line = self.unread.start..self.unread.start + len;
+        self.unread.start = line.end + usize::from(has_end);
+        let ending = ending(has_end, self.buffer[line.clone()].last().copied());
+        let (number, offset) = self.count_line(len as u64, has_end);
+        let mut bytes = &self.buffer[line.start..line.end - usize::from(ending == LineEnding::CrLf)];
+        if len > self.max_line_bytes {
+            return Ok(Some(RawLine::TooLong { number, offset, len: bytes.len() as u64, ending }));
         }
-        let whole = if self.lent_bytes > 0 { &self.input.buffer()[..self.lent_bytes - 1] } else { &self.line[..] };
-        let mut bytes = &whole[..whole.len() - usize::from(ending == LineEnding::CrLf)];
-        let bom = number == 1 && bytes.starts_with(BOM);
-        if bom {
+        let has_bom = number == 1 && bytes.starts_with(BOM);
+        if has_bom {
             bytes = &bytes[BOM.len()..];
         }
-        Ok(Some(RawLine::Line { number, offset, bytes, ending, has_bom: bom }))
+        Ok(Some(RawLine::Line { number, offset, bytes, ending, has_bom }))
+    }
+
+    /// Reads on behind the unread bytes, which are moved to the front of the buffer; the buffer
+    /// grows if they fill it. Returns how many bytes were read.
+    ///
+    /// Only the part of a line that is already there is copied, not the whole line.
+    fn read_more(&mut self) -> io::Result<usize> {
+        self.buffer.copy_within(self.unread.clone(), 0);
+        self.unread = 0..self.unread.len();
+        if self.unread.end == self.buffer.len() {
+            // The longest line, a carriage return, and the byte that shows that a line is longer.
+            let most = self.max_line_bytes.saturating_add(2);
+            self.buffer.resize((self.buffer.len() * 2).min(most).max(READ_BUFFER_BYTES), 0);
+        }
+        loop {
+            match self.input.read(&mut self.buffer[self.unread.end..]) {
+                Ok(read) => {
+                    self.unread.end += read;
+                    return Ok(read);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Passes over the rest of a line of which all unread bytes are a part.
+    fn skip_long_line(&mut self) -> io::Result<RawLine<'_>> {
+        let (mut len, mut last, mut has_end) = (0, None, false);
+        while !has_end {
+            let unread = &self.buffer[self.unread.clone()];
+            let end = memchr(b'\n', unread);
+            let part = &unread[..end.unwrap_or(unread.len())];
+            len += part.len() as u64;
+            last = part.last().copied().or(last);
+            has_end = end.is_some();
+            self.unread.start += part.len() + usize::from(has_end);
+            if !has_end {
+                self.unread = 0..0;
+                self.buffer.truncate(READ_BUFFER_BYTES);
+                self.buffer.shrink_to_fit();
+                if self.read_more()? == 0 {
+                    break;
+                }
+            }
+        }
+        let ending = ending(has_end, last);
+        let (number, offset) = self.count_line(len, has_end);
+        Ok(RawLine::TooLong { number, offset, len: len - u64::from(ending == LineEnding::CrLf), ending })
+    }
+
+    /// Counts a line of `len` bytes before its line feed; returns its number and offset.
+    fn count_line(&mut self, len: u64, has_end: bool) -> (u64, u64) {
+        let offset = self.offset;
+        self.number += 1;
+        self.offset += len + u64::from(has_end);
+        (self.number, offset)
     }
 
     /// Whether the next line is in the buffer already, so that [`next`](Self::next) does not block.
     pub fn has_buffered_line(&self) -> bool {
-        memchr(b'\n', &self.input.buffer()[self.lent_bytes..]).is_some()
+        memchr(b'\n', &self.buffer[self.unread.clone()]).is_some()
     }
 
     /// Number of bytes in the lines returned so far, with their endings.
     pub fn offset(&self) -> u64 {
         self.offset
+    }
+}
+
+fn ending(has_end: bool, last: Option<u8>) -> LineEnding {
+    match (has_end, last) {
+        (true, Some(b'\r')) => LineEnding::CrLf,
+        (true, _) => LineEnding::Lf,
+        (false, _) => LineEnding::None,
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use quipu_conversation::MetricsBuilder;
 use quipu_message::View;
-use quipu_message::line::replace_lone_surrogates;
+use quipu_message::line::readable_text;
 
 use crate::find;
 use crate::lines::{LineReader, RawLine};
@@ -51,8 +51,7 @@ fn read_views(input: impl Read, mut visit: impl FnMut(u64, &str, &View<'_>)) -> 
     let mut lines = LineReader::new(input);
     while let Some(raw_line) = lines.next()? {
         if let RawLine::Line { number, bytes, .. } = raw_line {
-            let text = String::from_utf8_lossy(bytes);
-            let text = replace_lone_surrogates(&text);
+            let text = readable_text(bytes);
             if let Ok(view) = View::read(&text) {
                 visit(number, &text, &view);
             }

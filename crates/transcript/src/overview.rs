@@ -9,7 +9,7 @@ use quipu_conversation::{FirstPrompt, UserText, classify_user_text, headline, us
 use quipu_message::synthetic::{SYNTHETIC_MODEL, is_automatic_prompt};
 use quipu_message::tagged_text::{bash_input, slash_command};
 use quipu_message::user_assistant::User;
-use quipu_message::{Block, Content, Entry, ListingView, line::replace_lone_surrogates};
+use quipu_message::{Block, Content, Entry, ListingView, line::readable_text};
 
 use crate::lines::{LineReader, RawLine};
 use crate::problem::FileError;
@@ -132,16 +132,14 @@ impl SessionOverview {
             let Some(raw_line) = lines.next()? else { break };
             read += raw_line.byte_len();
             if let RawLine::Line { bytes, .. } = raw_line {
-                // Bytes that are not UTF-8 become replacement characters; the rest of the line counts.
-                self.push_line(&String::from_utf8_lossy(bytes));
+                self.push_line(&readable_text(bytes));
             }
         }
         Ok(read)
     }
 
     fn push_line(&mut self, text: &str) {
-        let text = replace_lone_surrogates(text);
-        let Ok(listing) = ListingView::read(&text) else { return };
+        let Ok(listing) = ListingView::read(text) else { return };
         let is_sidechain = listing.is_sidechain == Some(true);
         self.has_main_entries |= listing.uuid.is_some() && !is_sidechain;
         self.is_subagent_only = (self.is_subagent_only || is_sidechain) && !self.has_main_entries;
@@ -164,12 +162,12 @@ impl SessionOverview {
                 }
             }
             Some("user") if !is_sidechain && (!self.has_prompt || !self.first_prompt_search.is_final()) => {
-                if let Ok(Entry::User(user)) = Entry::read(&text) {
+                if let Ok(Entry::User(user)) = Entry::read(text) {
                     self.push_user(&user);
                 }
             }
             Some("assistant") if !is_sidechain && !self.first_prompt_search.is_final() => {
-                if let Ok(Entry::Assistant(line)) = Entry::read(&text)
+                if let Ok(Entry::Assistant(line)) = Entry::read(text)
                     && line.message.model.text() != Some(SYNTHETIC_MODEL)
                 {
                     self.first_prompt_search.record_response();

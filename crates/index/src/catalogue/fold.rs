@@ -6,7 +6,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use jiff::Timestamp;
 use quipu_conversation::usage::UsageTally;
 use quipu_conversation::{MetricsBuilder, MetricsState, SubagentRef, parse_timestamp};
-use quipu_message::line::replace_lone_surrogates;
+use quipu_message::line::readable_text;
 use quipu_message::{ToolUseId, View};
 use quipu_transcript::find::{self, SessionFiles, TranscriptFile};
 use quipu_transcript::{FileError, LineEnding, LineReader, RawLine};
@@ -128,9 +128,7 @@ fn read_new_lines(
             end = whole;
             continue;
         };
-        // Bytes that are not UTF-8 are replaced; the rest of the line counts.
-        let text = String::from_utf8_lossy(bytes);
-        let text = replace_lone_surrogates(&text);
+        let text = readable_text(bytes);
         let view = View::read(&text).ok();
         // A partial line is read again later; a complete one may never get a line end.
         if ending == LineEnding::None && view.is_none() {

@@ -9,7 +9,7 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch}
 use memchr::memmem::Finder;
 use quipu_conversation::parse_timestamp;
 use quipu_message::View;
-use quipu_message::line::replace_lone_surrogates;
+use quipu_message::line::readable_text;
 use quipu_transcript::find::SessionFiles;
 use quipu_transcript::{FileError, LineReader, RawLine};
 use regex::{Regex, RegexBuilder};
@@ -125,7 +125,6 @@ pub fn matching_lines(history: &SessionFiles, pattern: &Pattern) -> (Vec<Matchin
 pub fn hits_in_line(history: &SessionFiles, place: &MatchingLine, pattern: &Pattern, query: &Query) -> Vec<Hit> {
     let path = &history.files[place.file_index].path;
     let Ok(line) = read_line_at(path, place.offset) else { return Vec::new() };
-    let line = replace_lone_surrogates(&line);
     let Ok(view) = View::read(&line) else { return Vec::new() };
     let time = view.timestamp.as_deref().and_then(parse_timestamp);
     let mut hits = Vec::new();
@@ -169,8 +168,7 @@ impl MatchCollector<'_> {
         let mut reader = TextExtractor::new(path, ToolNameByCall::new());
         while let Some(piece) = lines.next()? {
             let RawLine::Line { number, offset, bytes, .. } = piece else { continue };
-            let text = String::from_utf8_lossy(bytes);
-            let text = replace_lone_surrogates(&text);
+            let text = readable_text(bytes);
             let Ok(view) = View::read(&text) else { continue };
             if reader.line_texts(&view, &text).iter().any(|said| pattern.find_matches(&said.text).is_some()) {
                 self.places.push(MatchingLine { file_index: self.file, line: number, offset });
@@ -201,8 +199,7 @@ fn tool_name_for_result(path: &Path, view: &View<'_>) -> Option<String> {
         if finder.find(bytes).is_none() {
             continue;
         }
-        let text = String::from_utf8_lossy(bytes);
-        let text = replace_lone_surrogates(&text);
+        let text = readable_text(bytes);
         let Ok(view) = View::read(&text) else { continue };
         let content = view.message.as_ref().and_then(|message| message.content.as_ref());
         let mut blocks = content.into_iter().flat_map(|content| content.blocks());

@@ -96,6 +96,40 @@ fn a_line_too_long_to_hold_costs_one_line_and_still_counts() {
     assert_eq!(lines.next().unwrap(), None);
 }
 
+/// Gives at most `most` bytes a read, with an interruption before each.
+struct SmallReads<'a> {
+    bytes: &'a [u8],
+    most: usize,
+    is_interrupted: bool,
+}
+
+impl Read for SmallReads<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.is_interrupted = !self.is_interrupted;
+        if self.is_interrupted {
+            return Err(std::io::ErrorKind::Interrupted.into());
+        }
+        let len = buffer.len().min(self.most);
+        self.bytes.read(&mut buffer[..len])
+    }
+}
+
+#[test]
+fn lines_of_any_length_come_whole_from_reads_of_any_size() {
+    let lengths = [0, 1, 114_686, 114_687, 114_688, 114_689, 3, 400_000, 0, 229_376, 7];
+    let expect: Vec<Vec<u8>> = lengths.iter().zip(b'a'..).map(|(length, letter)| vec![letter; *length]).collect();
+    let text = expect.join(&b'\n');
+    for most in [50_001, 114_688, 1 << 20] {
+        let mut lines = LineReader::new(SmallReads { bytes: &text, most, is_interrupted: false });
+        let mut found = Vec::new();
+        while let Some(line) = lines.next().unwrap() {
+            let RawLine::Line { bytes, .. } = line else { panic!("{line:?}") };
+            found.push(bytes.to_vec());
+        }
+        assert!(found == expect, "reads of {most} bytes");
+    }
+}
+
 #[test]
 fn every_demo_file_is_clean_but_for_what_it_shows_on_purpose() {
     let mut total = CheckReport::default();
