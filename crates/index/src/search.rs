@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use quipu_message::line::readable_text;
 use serde::{Serialize, Serializer};
 
 use crate::line_text::TextKind;
@@ -173,14 +174,14 @@ pub(crate) fn agent_name(path: &Path) -> Option<String> {
     path.file_stem()?.to_str().filter(|name| name.starts_with("agent-")).map(str::to_owned)
 }
 
-/// Reads the line of a file that starts at an offset.
+/// Reads the line of a file that starts at an offset, as readable text.
 pub(crate) fn read_line_at(path: &Path, offset: u64) -> io::Result<String> {
     let mut file = File::open(path)?;
     file.seek(SeekFrom::Start(offset))?;
     let mut line = Vec::new();
     // Most lines fit into this buffer; a larger one takes longer to fill.
     BufReader::with_capacity(8 << 10, file).read_until(b'\n', &mut line)?;
-    Ok(String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(&line)).into_owned())
+    Ok(readable_text(line.strip_suffix(b"\n").unwrap_or(&line)).into_owned())
 }
 
 /// Number of characters shown before and after a match.

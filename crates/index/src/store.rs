@@ -10,7 +10,7 @@ use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OpenFlags};
 
 /// Increased whenever the tables, or the meaning of their values, change.
-const SCHEMA_VERSION: i64 = 10;
+const SCHEMA_VERSION: i64 = 11;
 
 /// Why the index cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -333,7 +333,7 @@ CREATE TABLE said (
     block INTEGER NOT NULL, -- which text of the line, from 0
     kind INTEGER NOT NULL, tool TEXT, time INTEGER
 );
-CREATE VIRTUAL TABLE text USING fts5(words, wholes, content='', contentless_delete=1, tokenize=ascii);
+CREATE VIRTUAL TABLE text USING fts5(words, content='', contentless_delete=1, tokenize=ascii);
 -- Words are gathered in larger portions before they are sorted in.
 INSERT INTO text (text, rank) VALUES ('hashsize', 33554432);
 ";

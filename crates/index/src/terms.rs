@@ -15,7 +15,9 @@ use std::ops::Range;
 
 use regex::{Regex, RegexBuilder};
 
-use crate::tokenizer::{CharClass, MAX_WORD_BYTES, append_pairs, for_each_part, for_each_run, is_word_boundary};
+use crate::tokenizer::{
+    CharClass, MAX_WORD_BYTES, WHOLE_MARK, append_pairs, for_each_part, for_each_run, is_word_boundary,
+};
 
 #[cfg(test)]
 mod tests;
@@ -311,13 +313,19 @@ fn has_ideograph(word: &str) -> bool {
 /// The FTS5 expression that finds an identifier by its parts or as a whole.
 fn anywhere(parts: &[String], star: &str) -> String {
     let quoted = |text: String| format!("\"{text}\"{star}");
+    let whole = whole(parts, star);
     match parts {
         // It may be the first of a pair.
         [word] if word.chars().count() == 1 && has_ideograph(word) => format!("\"{word}\"*"),
-        [_] => quoted(parts.concat()),
         _ if parts.iter().any(|part| has_ideograph(part)) => quoted(parts.join(" ")),
-        _ => format!("({} OR {})", quoted(parts.join(" ")), quoted(parts.concat())),
+        [word] => format!("(\"{word}\"{star} OR {whole})"),
+        _ => format!("({} OR {} OR {whole})", quoted(parts.join(" ")), quoted(parts.concat())),
     }
+}
+
+/// The FTS5 expression that finds an identifier of several parts as a whole.
+fn whole(parts: &[String], star: &str) -> String {
+    format!("\"{WHOLE_MARK}{}\"{star}", parts.concat())
 }
 
 /// Limits of [`side_by_side`]: identifiers in a term, and those of them with several parts. The
@@ -330,9 +338,9 @@ const MAX_SIDE_BY_SIDE: (usize, usize) = (6, 3);
 ///
 /// With other capitals than in the query an identifier may have other parts: `tiDe` is indexed
 /// as *ti de*. Its neighbours are then not adjacent to the word of the query, but the whole
-/// identifier is in the column `wholes`. So a text matches if all identifiers are adjacent, or
-/// if, for some first and last identifier found in `wholes`, those before the first and those
-/// after the last are adjacent.
+/// identifier is indexed too. So a text matches if all identifiers are adjacent, or if, for some
+/// first and last identifier found as wholes, those before the first and those after the last
+/// are adjacent.
 fn side_by_side(identifiers: &[Vec<String>], star: &str) -> Option<String> {
     let count = identifiers.len();
     let of_parts = identifiers.iter().filter(|parts| parts.len() > 1).count();
@@ -355,7 +363,7 @@ fn side_by_side(identifiers: &[Vec<String>], star: &str) -> Option<String> {
             ways.iter().map(|way| format!("\"{}\"{}", way.trim_start(), star_at(range.end - 1))).collect();
         if quoted.len() > 1 { format!("({})", quoted.join(" OR ")) } else { quoted.concat() }
     };
-    let whole = |at: usize| format!("wholes : \"{}\"{}", identifiers[at].concat(), star_at(at));
+    let whole = |at: usize| whole(&identifiers[at], star_at(at));
     let mut ways = vec![row(0..count)];
     for first in 0..count {
         for last in first..count {

@@ -2,8 +2,9 @@
 //!
 //! A word is letters and digits in lower case. An identifier gives its parts, and as one
 //! word the whole of it: `getUserById` and `get_user_by_id` are *get user by id* and
-//! *getuserbyid*. The parts stand in the order of the text, so that phrases can be found;
-//! the wholes are apart from them, once each. Chinese and Japanese, which have no
+//! *·getuserbyid*. The parts are in the order of the text, so that phrases can be found;
+//! the whole identifiers follow, once each, with a mark that makes them words of their own: a
+//! query for them does not read the places of a common word. Chinese and Japanese, which have no
 //! spaces, give every pair of neighbours and the last character of a run.
 
 use std::collections::HashSet;
@@ -13,31 +14,22 @@ use quipu_conversation::usage::stable_hash;
 /// Longer words are data and not indexed.
 pub(crate) const MAX_WORD_BYTES: usize = 64;
 
-/// The words of a text, each followed by a space.
-pub(crate) struct Words {
-    /// Words and parts of identifiers, in the order of the text.
-    pub(crate) parts: String,
-    /// Identifiers of several parts, each as one word.
-    pub(crate) wholes: String,
-}
+/// First character of a whole identifier in the index. No word contains it, and FTS5's
+/// tokenizer `ascii` takes it for a letter.
+pub(crate) const WHOLE_MARK: char = '·';
 
-impl Words {
-    /// Total size in bytes.
-    pub(crate) fn len(&self) -> usize {
-        self.parts.len() + self.wholes.len()
-    }
-}
-
-/// Splits a text into words.
-pub(crate) fn append_words(text: &str) -> Words {
+/// The words of a text, each followed by a space: words and parts of identifiers in the order of
+/// the text, then whole identifiers.
+pub(crate) fn index_words(text: &str) -> String {
     let (mut out, mut wholes, mut seen) = (String::new(), String::new(), HashSet::new());
     // Start of the current identifier in `out`, and the number of its parts.
     let (mut start, mut parts) = (0, 0);
     let mut close = |out: &String, start: usize, parts: usize| {
         if parts > 1 {
             let before = wholes.len();
+            wholes.push(WHOLE_MARK);
             wholes.extend(out[start..].split(' '));
-            let whole = &wholes[before..];
+            let whole = &wholes[before + WHOLE_MARK.len_utf8()..];
             if whole.len() > MAX_WORD_BYTES || !seen.insert(stable_hash(whole.as_bytes())) {
                 wholes.truncate(before);
             } else {
@@ -66,7 +58,8 @@ pub(crate) fn append_words(text: &str) -> Words {
         }
     });
     close(&out, start, parts);
-    Words { parts: out, wholes }
+    out.push_str(&wholes);
+    out
 }
 
 /// Calls `visit` with each maximal run of characters of one class.
@@ -181,24 +174,22 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expect: &str) {
-        let Words { parts, wholes } = append_words(text);
-        let shown = [parts.trim_end(), wholes.trim_end()].join(" | ");
-        assert_eq!(shown.trim_end_matches(" | "), expect, "{text}");
+        assert_eq!(index_words(text).trim_end(), expect, "{text}");
     }
 
     #[test]
     fn identifiers_give_their_parts_and_their_whole() {
-        check("getUserById(id)", "get user by id id | getuserbyid");
-        check("user_id, HTTPServer2 __init__", "user id http server2 init | userid httpserver2");
-        check("userId user_id USER_ID userid", "user id user id user id userid | userid");
-        check("getV2Client", "get v2 client | getv2client");
+        check("getUserById(id)", "get user by id id ·getuserbyid");
+        check("user_id, HTTPServer2 __init__", "user id http server2 init ·userid ·httpserver2");
+        check("userId user_id USER_ID userid", "user id user id user id userid ·userid");
+        check("getV2Client", "get v2 client ·getv2client");
         check("src/tide/table.rs:12", "src tide table rs 12");
         check("Größe ÜBER", "größe über");
     }
 
     #[test]
     fn a_day_is_found_in_a_time() {
-        check("2026-02-12T22:40Z", "2026 02 12 t 22 40z | 12t22");
+        check("2026-02-12T22:40Z", "2026 02 12 t 22 40z ·12t22");
     }
 
     #[test]

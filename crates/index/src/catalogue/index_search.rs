@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use quipu_message::View;
-use quipu_message::line::replace_lone_surrogates;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::line_text::{TextExtractor, TextKind, ToolNameByCall};
@@ -41,18 +40,23 @@ pub(super) fn search_index(db: &Connection, terms: &SearchTerms, query: &Query) 
     loop {
         let mut ranked: HashMap<i64, f64> = HashMap::new();
         let mut is_all = true;
-        for (expression, bonus) in adjacent.iter().map(|it| (it, ADJACENT_BONUS)).chain([(&all, 0.0)]) {
-            let latest = latest_candidates(db, expression, candidate_limit)?;
+        if let Some(adjacent) = &adjacent {
+            let latest = latest_matches(db, adjacent, candidate_limit)?;
             is_all &= latest.len() < candidate_limit;
-            for (id, score) in latest {
-                ranked.entry(id).or_insert(score + bonus);
-            }
-            if ranked.len() >= candidate_limit {
-                is_all = false;
-                break;
+            ranked.extend(latest.into_iter().map(|id| (id, ADJACENT_BONUS)));
+            if ranked.len() >= query.limit {
+                let found = best_hits(db, &ranked, terms, query)?;
+                if found.hits.len() >= query.limit {
+                    return Ok(found);
+                }
             }
         }
-        let found = best_hits(db, ranked, terms, query)?;
+        let latest = latest_candidates(db, &all, candidate_limit)?;
+        is_all &= latest.len() < candidate_limit;
+        for (id, score) in latest {
+            *ranked.entry(id).or_default() += score;
+        }
+        let found = best_hits(db, &ranked, terms, query)?;
         if is_all || found.hits.len() >= query.limit {
             return Ok(found);
         }
@@ -67,6 +71,13 @@ pub(super) fn search_index(db: &Connection, terms: &SearchTerms, query: &Query) 
     }
 }
 
+/// The latest texts that match an expression. Scores would count all matches of each phrase.
+fn latest_matches(db: &Connection, expression: &str, count: usize) -> rusqlite::Result<Vec<i64>> {
+    let mut select = db.prepare_cached("SELECT rowid FROM text WHERE text MATCH ? ORDER BY rowid DESC LIMIT ?")?;
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    select.query_map(params![expression, count], |row| row.get(0))?.collect()
+}
+
 /// The latest texts that match an expression, with their scores.
 fn latest_candidates(db: &Connection, expression: &str, count: usize) -> rusqlite::Result<Vec<(i64, f64)>> {
     let mut select =
@@ -78,11 +89,11 @@ fn latest_candidates(db: &Connection, expression: &str, count: usize) -> rusqlit
 /// The candidates that match, best first, up to the limits of the query.
 fn best_hits(
     db: &Connection,
-    ranked: HashMap<i64, f64>,
+    ranked: &HashMap<i64, f64>,
     terms: &SearchTerms,
     query: &Query,
 ) -> rusqlite::Result<SearchHits> {
-    let mut ranked: Vec<(i64, f64)> = ranked.into_iter().collect();
+    let mut ranked: Vec<(i64, f64)> = ranked.iter().map(|(id, score)| (*id, *score)).collect();
     // The later of equal scores comes first.
     ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
     let mut found = SearchHits::default();
@@ -144,7 +155,6 @@ fn load_candidate(db: &Connection, id: i64, query: &Query) -> rusqlite::Result<O
 /// Reads the line of a candidate and tests it; `None` if it does not match.
 fn read_hit(candidate: Candidate, terms: &SearchTerms, score: f64) -> Option<Hit> {
     let line = read_line_at(&candidate.path, candidate.offset).ok()?;
-    let line = replace_lone_surrogates(&line);
     let view = View::read(&line).ok()?;
     let said = TextExtractor::new(&candidate.path, ToolNameByCall::new())
         .line_texts(&view, &line)

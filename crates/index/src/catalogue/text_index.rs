@@ -8,14 +8,14 @@ use std::sync::mpsc;
 
 use quipu_conversation::parse_timestamp;
 use quipu_message::View;
-use quipu_message::line::replace_lone_surrogates;
+use quipu_message::line::readable_text;
 use quipu_transcript::{FileError, LineReader, RawLine};
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::{Catalogue, ProgressCallback};
 use crate::line_text::{TextExtractor, ToolNameByCall};
 use crate::store::path_from_sql;
-use crate::tokenizer::{Words, append_words};
+use crate::tokenizer::index_words;
 
 /// Bytes of words written in one transaction.
 const MAX_BATCH_BYTES: usize = 16 << 20;
@@ -52,7 +52,7 @@ struct TextDocument {
     kind: i64,
     tool: Option<String>,
     time: Option<i64>,
-    words: Words,
+    words: String,
 }
 
 /// Indexes new lines: one thread reads, this one writes.
@@ -150,12 +150,11 @@ fn read_batches(job: &IndexingJob, mut visit: impl FnMut(TextBatch) -> bool) -> 
         let is_end = piece.is_none();
         line += u64::from(!is_end);
         if let Some(RawLine::Line { bytes: text, .. }) = piece {
-            let text = String::from_utf8_lossy(text);
-            let text = replace_lone_surrogates(&text);
+            let text = readable_text(text);
             if let Ok(view) = View::read(&text) {
                 let time = view.timestamp.as_deref().and_then(parse_timestamp).map(|time| time.as_millisecond());
                 for (block, text) in reader.line_texts(&view, &text).into_iter().enumerate() {
-                    let words = append_words(&text.text);
+                    let words = index_words(&text.text);
                     bytes += words.len();
                     let (kind, tool) = (text.kind as i64, text.tool);
                     batch.documents.push(TextDocument { line, offset, text_index: block, kind, tool, time, words });
@@ -189,12 +188,12 @@ fn write_batch(db: &Connection, batch: TextBatch) -> rusqlite::Result<()> {
     let mut insert = db.prepare_cached(
         "INSERT INTO said (id, file, line, offset, block, kind, tool, time) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
-    let mut index = db.prepare_cached("INSERT INTO text (rowid, words, wholes) VALUES (?, ?, ?)")?;
+    let mut index = db.prepare_cached("INSERT INTO text (rowid, words) VALUES (?, ?)")?;
     for (id, doc) in (last.unwrap_or_default() + 1..).zip(docs) {
         let TextDocument { line, offset, text_index: block, kind, tool, time, words } = doc;
         let [line, offset, block] = [line, offset, block as u64].map(u64::cast_signed);
         insert.execute(params![id, file, line, offset, block, kind, tool, time])?;
-        index.execute(params![id, words.parts, words.wholes])?;
+        index.execute(params![id, words])?;
     }
     let calls = serde_json::to_string(&calls).unwrap_or_default();
     db.prepare_cached("UPDATE file SET indexed = ?, lines = ?, calls = ? WHERE id = ?")?.execute(params![

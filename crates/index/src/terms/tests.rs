@@ -8,31 +8,30 @@ fn parse(query: &str) -> SearchTerms {
 #[test]
 fn the_index_is_queried_for_words_phrases_and_prefixes() {
     let check = |query: &str, expect: &str| assert_eq!(parse(query).candidate_expression().unwrap(), expect, "{query}");
-    check("tide Table", r#"(("tide")) AND (("table"))"#);
-    check("getUserById", r#"((("get user by id" OR "getuserbyid")))"#);
-    check(r#""the tide turns" noon"#, r#"("the tide turns") AND (("noon"))"#);
+    check("tide Table", r#"((("tide" OR "·tide"))) AND ((("table" OR "·table")))"#);
+    check("getUserById", r#"((("get user by id" OR "getuserbyid" OR "·getuserbyid")))"#);
+    check(r#""the tide turns" noon"#, r#"("the tide turns") AND ((("noon" OR "·noon")))"#);
     check(r#""the ReadCommitted level""#, r#"(("the read committed level" OR "the readcommitted level"))"#);
-    check(
-        "tide.rs",
-        r#"(("tide rs" OR (wholes : "tide" AND "rs") OR (wholes : "tide" AND wholes : "rs") OR ("tide" AND wholes : "rs")))"#,
-    );
+    check("tide.rs", r#"(("tide rs" OR ("·tide" AND "rs") OR ("·tide" AND "·rs") OR ("tide" AND "·rs")))"#);
     check(
         "userId.r*",
-        r#"((("user id r"* OR "userid r"*) OR (wholes : "userid" AND "r"*) OR (wholes : "userid" AND wholes : "r"*) OR (("user id" OR "userid") AND wholes : "r"*)))"#,
+        r#"((("user id r"* OR "userid r"*) OR ("·userid" AND "r"*) OR ("·userid" AND "·r"*) OR (("user id" OR "userid") AND "·r"*)))"#,
     );
-    check("a.b.c.d.e.f.g", r#"(("a" AND "b" AND "c" AND "d" AND "e" AND "f" AND "g"))"#);
-    check("潮汐.rs", r#"(("潮汐" AND "rs"))"#);
-    check("C++ tide", r#"(("c")) AND (("tide"))"#);
+    check("C++ tide", r#"((("c" OR "·c"))) AND ((("tide" OR "·tide")))"#);
+    check("潮汐.rs", r#"(("潮汐" AND ("rs" OR "·rs")))"#);
     check("抽奖", r#"(("抽奖"))"#);
     check("抽奖脚本", r#"(("抽奖 奖脚 脚本"))"#);
     check("潮", r#"(("潮"*))"#);
-    check("har*", r#"(("har"*))"#);
-    check("tide OR ebb flow", r#"(("tide") OR ("ebb")) AND (("flow"))"#);
-    check("tide -harbour", r#"((("tide"))) NOT (("harbour"))"#);
-    check("tide tide tide", r#"(("tide"))"#);
-    check("tide ebb tide OR flow", r#"(("tide")) AND (("ebb")) AND (("tide") OR ("flow"))"#);
-    check("🚀 tide", r#"(("tide"))"#);
-    check("tide,", r#"(("tide"))"#);
+    check("har*", r#"((("har"* OR "·har"*)))"#);
+    check("tide OR ebb flow", r#"((("tide" OR "·tide")) OR (("ebb" OR "·ebb"))) AND ((("flow" OR "·flow")))"#);
+    check("tide -harbour", r#"(((("tide" OR "·tide")))) NOT ((("harbour" OR "·harbour")))"#);
+    check("tide tide tide", r#"((("tide" OR "·tide")))"#);
+    check("🚀 tide", r#"((("tide" OR "·tide")))"#);
+    check("tide,", r#"((("tide" OR "·tide")))"#);
+    let many = parse("a.b.c.d.e.f.g").candidate_expression().unwrap();
+    assert!(many.starts_with(r#"((("a" OR "·a") AND ("b" OR "·b") AND "#), "{many}");
+    let again = parse("tide ebb tide OR flow").candidate_expression().unwrap();
+    assert!(again.ends_with(r#" AND ((("tide" OR "·tide")) OR (("flow" OR "·flow")))"#), "{again}");
     for query in ["🚀", " -- ", "->", "++"] {
         assert!(!parse(query).has_words(), "{query}");
     }
