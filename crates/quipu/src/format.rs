@@ -20,6 +20,7 @@ pub(crate) fn thousands(n: u64) -> String {
 }
 
 /// A size in bytes, for example `212 KB` or `1.4 GB`.
+#[cfg(feature = "capture")]
 pub(crate) fn bytes(n: u64) -> String {
     let units = [(1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")];
     match units.into_iter().find(|(size, _)| n >= *size) {

@@ -1,6 +1,5 @@
 //! Signals that end a server, and quoting for shells.
 
-use std::borrow::Cow;
 use std::future::Future;
 use std::io;
 
@@ -27,6 +26,7 @@ pub(crate) fn ended_by_signal() -> io::Result<impl Future<Output = ()>> {
 }
 
 /// A word quoted for a shell; unchanged if it cannot be quoted.
-pub(crate) fn quote(word: &str) -> Cow<'_, str> {
-    shlex::try_quote(word).unwrap_or(Cow::Borrowed(word))
+#[cfg(feature = "capture")]
+pub(crate) fn quote(word: &str) -> std::borrow::Cow<'_, str> {
+    shlex::try_quote(word).unwrap_or(word.into())
 }
