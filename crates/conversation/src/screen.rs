@@ -109,6 +109,9 @@ pub struct ToolCard {
     /// Structured output of the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Json>,
+    /// Timestamp of the result, as ISO 8601.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<String>,
     /// Conversation of the subagent that the call started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subagent: Option<SubagentCard>,

@@ -33,6 +33,8 @@ pub struct PairedResult<'a> {
     pub block: &'a Block,
     /// Structured output of the tool (`toolUseResult`); `None` if there is none.
     pub output: Option<&'a Json>,
+    /// Timestamp of the entry that holds the result, as written.
+    pub timestamp: Option<&'a str>,
 }
 
 impl<'a> ToolResults<'a> {
@@ -45,7 +47,8 @@ impl<'a> ToolResults<'a> {
         for node in nodes {
             for block in node.blocks() {
                 if let Some(call) = block.result_tool_use_id() {
-                    by_call.insert(call, PairedResult { block, output: node.tool_output() });
+                    by_call
+                        .insert(call, PairedResult { block, output: node.tool_output(), timestamp: node.timestamp() });
                 }
             }
         }
@@ -55,7 +58,9 @@ impl<'a> ToolResults<'a> {
     /// Adds the results in blocks that are not part of an entry: those of an API request, or
     /// of a message that is being streamed.
     pub(crate) fn with_blocks(mut self, blocks: impl IntoIterator<Item = &'a Block>) -> Self {
-        let found = |block: &'a Block| Some((block.result_tool_use_id()?, PairedResult { block, output: None }));
+        let found = |block: &'a Block| {
+            Some((block.result_tool_use_id()?, PairedResult { block, output: None, timestamp: None }))
+        };
         self.by_call.extend(blocks.into_iter().filter_map(found));
         self
     }

@@ -13,6 +13,7 @@ use tokio::sync::{Semaphore, broadcast, watch};
 use crate::error::ApiError;
 use crate::event::Event;
 use crate::index_state::IndexState;
+use crate::live_sessions::LiveSessions;
 use crate::open_sessions::OpenSessions;
 use crate::server::ServerOptions;
 use crate::session_list::SessionList;
@@ -36,6 +37,7 @@ pub(crate) struct App {
     pub(crate) now: fn() -> Zoned,
     pub(crate) list: SessionList,
     pub(crate) sessions: OpenSessions,
+    pub(crate) live: LiveSessions,
     pub(crate) index: IndexState,
     pub(crate) events: broadcast::Sender<Event>,
     /// True when the server stops.
@@ -58,6 +60,7 @@ impl App {
         Ok(Self {
             list: SessionList::new(&claude_dirs),
             sessions: OpenSessions::new(SkeletonStore::new(&cache_folder)),
+            live: LiveSessions::default(),
             claude_dirs,
             cache_folder,
             data_folder,

@@ -2,12 +2,32 @@
 
 use serde::Serialize;
 
-/// Something that changed.
+use crate::live_sessions::LiveState;
+
+/// Something that changed, as one line of `/api/events`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum Event {
     /// The list of sessions changed, or anything may have.
     Sessions,
+    /// Files of a session changed: load the end of it again.
+    Session {
+        /// Key of the session.
+        key: String,
+    },
+    /// A session began or stopped to work or to wait for the user.
+    Activity {
+        /// Key of the session.
+        key: String,
+        /// What it is doing now.
+        #[serde(flatten)]
+        state: LiveState,
+    },
+    /// The index began or ended a refresh.
+    Index {
+        /// `updating` or `ready`.
+        state: &'static str,
+    },
     /// The connection is open.
     Ping,
 }

@@ -52,12 +52,14 @@ fn run(app: &App) {
     app.send(Event::Sessions);
     while !app.is_stopping() {
         let started = Instant::now();
+        app.send(Event::Index { state: "updating" });
         let refreshed = catalogue.refresh(&|_, _| ()).and_then(|_| catalogue.sessions());
         match refreshed {
             Ok(sessions) => {
                 app.list.set_indexed(sessions);
                 app.index.set_ready();
                 app.send(Event::Sessions);
+                app.send(Event::Index { state: "ready" });
             }
             Err(error) => {
                 tracing::warn!(target: "quipu::server", error = error_chain(&error), "the index was not refreshed");

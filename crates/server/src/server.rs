@@ -11,6 +11,7 @@ use quipu_conversation::price::Prices;
 use tokio::net::TcpListener;
 
 use crate::app::App;
+use crate::change_worker;
 use crate::index_worker::IndexWorker;
 use crate::router::router;
 use crate::token::Token;
@@ -108,6 +109,7 @@ impl Server {
         let Self { listener, address, options } = self;
         let app = Arc::new(App::new(options, address.port())?);
         let worker = IndexWorker::start(&app);
+        change_worker::start(&app);
         let stopping = Arc::clone(&app);
         let served = axum::serve(listener, router(Arc::clone(&app))).with_graceful_shutdown(async move {
             stop.await;

@@ -80,6 +80,12 @@ impl SessionList {
         }
     }
 
+    /// Key of a session file. That of a new session is its id, until it is in the list.
+    pub(crate) fn key_of(&self, path: &Path) -> String {
+        let id = || path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        self.rows().iter().find(|row| row.session.path == path).map_or_else(id, |row| row.key.clone())
+    }
+
     /// The row of a session file; `None` if it is not in the list yet.
     pub(crate) fn row_of(&self, path: &Path) -> Option<SessionRow> {
         self.rows().iter().find(|row| row.session.path == path).cloned()

@@ -9,9 +9,13 @@ use memchr::memchr;
 use crate::append::is_same_file;
 use crate::problem::FileError;
 
+mod live_session;
+mod new_sessions;
 mod session;
 mod watcher;
 
+pub use live_session::LiveSession;
+pub use new_sessions::NewSessions;
 pub use session::{LineSource, SessionFollower};
 pub use watcher::ChangeWatcher;
 

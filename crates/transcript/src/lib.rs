@@ -56,7 +56,7 @@ pub use append::{AppendError, Journal};
 pub use backups::FileBackups;
 pub use check::{Check, CheckReport};
 pub use delete::{DeleteError, delete_session};
-pub use follow::{ChangeWatcher, FollowEvent, Follower, LineSource, SessionFollower};
+pub use follow::{ChangeWatcher, FollowEvent, Follower, LineSource, LiveSession, NewSessions, SessionFollower};
 pub use fork::{Fork, ForkError};
 pub use label::{LabelError, set_tag, set_title};
 pub use lines::{LineEnding, LineReader, MAX_LINE_BYTES, RawLine};

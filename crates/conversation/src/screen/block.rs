@@ -3,6 +3,7 @@
 use quipu_message::{Block, Json, MediaSource, ToolCall, ToolUseId};
 
 use super::{ItemKind, ScreenItem, ToolCard};
+use crate::timestamp::to_iso8601;
 use crate::tool_results::{PairedOutcome, PairedResult, ToolResults};
 
 /// The item of a block of an API message; `None` for a tool result, which is shown with its
@@ -30,6 +31,7 @@ pub(super) fn tool_card(call: ToolCall<'_>, paired: Option<&PairedResult<'_>>) -
         result,
         result_missing: is_missing,
         output,
+        finished_at: paired.and_then(|paired| paired.timestamp).map(|time| to_iso8601(time).into_owned()),
         subagent: None,
     }
 }

@@ -196,7 +196,7 @@ impl<'a, N: EntryNode> ScreenBuilder<'a, N> {
             self.items.extend(after);
         } else if let Some(call) = block.result_tool_use_id() {
             if !self.tool_calls.contains(call) {
-                let paired = PairedResult { block, output: node.tool_output() };
+                let paired = PairedResult { block, output: node.tool_output(), timestamp: node.timestamp() };
                 let card = block::tool_card(block::unnamed_tool_call(call), Some(&paired));
                 self.push_item(ScreenItem { kind: ItemKind::Tool, tool: Some(card), ..item });
             }

@@ -10,12 +10,12 @@ use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use quipu_conversation::{Activity, ActivityState};
 use quipu_render::sanitize;
-use quipu_transcript::{ChangeWatcher, SessionFollower};
+use quipu_transcript::{ChangeWatcher, LiveSession, NewSessions, SessionFollower};
 use serde_json::json;
 
-use super::new_sessions::NewSessions;
-use super::{FollowedSession, MAX_CHANGE_WAIT, TAIL_BYTES, print_status};
+use super::{MAX_CHANGE_WAIT, TAIL_BYTES, print_status, session_context};
 use crate::args::FollowArgs;
+use crate::claude_dirs::claude_dirs;
 use crate::global::GlobalArgs;
 use crate::live_view::{LiveView, SessionContext};
 use crate::output::Output;
@@ -29,7 +29,7 @@ const SILENCE_BEFORE_WAITING: Duration = Duration::from_secs(3);
 
 pub(super) fn run(args: &FollowArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
     let mut changes = ChangeWatcher::new();
-    let mut new_sessions = NewSessions::new(global, &mut changes);
+    let mut new_sessions = NewSessions::new(&claude_dirs(global), &mut changes);
     let mut watched =
         WatchedSessions { sessions: BTreeMap::new(), view: LiveView::new(output, global.json, args.full), output };
     for file in new_sessions.sessions().into_iter().take(MAX_RECENT_SESSIONS) {
@@ -65,7 +65,7 @@ struct WatchedSessions<'o> {
 }
 
 struct WatchedSession {
-    session: FollowedSession,
+    session: LiveSession,
     context: Rc<SessionContext>,
     /// State of the session as of its last line.
     activity: Activity,
@@ -78,21 +78,22 @@ impl WatchedSessions<'_> {
     /// Starts to follow a session. The last `bytes` of its file are read but not shown; with
     /// `u64::MAX` the session has just started and all of it is shown.
     fn open(&mut self, path: &Path, bytes: u64, silence: Duration) -> Result<()> {
-        let mut session = FollowedSession::new(SessionFollower::open_near_end(path, bytes)?);
+        let mut session = LiveSession::new(SessionFollower::open_near_end(path, bytes)?);
         let is_new = bytes == u64::MAX;
         let recent = session.read_to_end(if is_new { usize::MAX } else { 0 })?;
-        let id = session.context().session_id.unwrap_or_default();
-        let project = session.live.cwd().map_or_else(
+        let id = session_context(&session).session_id.unwrap_or_default();
+        let project = session.conversation().cwd().map_or_else(
             || path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned(),
             |cwd| Path::new(cwd).file_name().unwrap_or_default().to_string_lossy().into_owned(),
         );
         let bold = self.output.style(Style::new().bold());
         let heading = format!("{bold}{}{bold:#} {}", sanitize(short_id(&id)), sanitize(&project));
-        let base = session.live.cwd().map(str::to_owned);
-        let context = Rc::new(SessionContext { heading: Some(heading), base_folder: base, ..session.context() });
+        let base = session.conversation().cwd().map(str::to_owned);
+        let context =
+            Rc::new(SessionContext { heading: Some(heading), base_folder: base, ..session_context(&session) });
         self.view.show_items(&context, recent, Vec::new())?;
         let last_line_at = Instant::now().checked_sub(silence).unwrap_or_else(Instant::now);
-        let activity = session.live.activity();
+        let activity = session.conversation().activity();
         self.sessions.insert(
             path.to_owned(),
             WatchedSession { session, context, activity, last_line_at, reported: (ActivityState::New, None) },
@@ -118,7 +119,7 @@ impl WatchedSessions<'_> {
                 }
                 watched.last_line_at = Instant::now();
                 let items = watched.session.new_items(0)?;
-                watched.activity = watched.session.live.activity();
+                watched.activity = watched.session.conversation().activity();
                 self.view.show_items(&watched.context, items, Vec::new())?;
             }
             if !path.exists() {
@@ -146,7 +147,7 @@ impl WatchedSessions<'_> {
             if is_news && json {
                 let line = json!({
                     "session_id": watched.context.session_id, "uuid": null, "kind": "system", "timestamp": activity.last_timestamp,
-                    "text": words, "waiting_for": activity.state, "title": watched.session.live.title(),
+                    "text": words, "waiting_for": activity.state, "title": watched.session.conversation().title(),
                 });
                 self.view.print_line(&line.to_string())?;
             } else if is_news && !self.view.can_redraw() {

@@ -12,6 +12,7 @@ fn card(name: &str, input: &str, result: &str) -> ToolCard {
         result: Some(Content::from(result)),
         result_missing: false,
         output: None,
+        finished_at: None,
         subagent: None,
     }
 }

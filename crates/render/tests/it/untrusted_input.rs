@@ -102,6 +102,7 @@ fn card() -> impl Strategy<Value = ToolCard> {
                 result: Some(result),
                 result_missing: false,
                 output: None,
+                finished_at: None,
                 subagent: None,
             }
         },

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use quipu_conversation::{PositionedItem, ScreenItem, SkeletonView, UiOptions};
+use quipu_conversation::{SkeletonView, UiOptions};
 use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::app::App;
 use crate::error::ApiError;
 use crate::json::{Json, Params};
+use crate::long_texts::encode_cut;
 
 /// Positions of one response at most.
 const MAX_COUNT: usize = 500;
@@ -29,6 +31,8 @@ pub(crate) struct ItemParams {
     agent: Option<String>,
     /// 1 to include what only the model sees.
     hidden: u8,
+    /// 1 to get long texts whole.
+    full: u8,
 }
 
 /// A part of the active path.
@@ -44,7 +48,7 @@ struct Window {
     /// Position that shows `line`.
     #[serde(skip_serializing_if = "Option::is_none")]
     position: Option<usize>,
-    items: Vec<PositionedItem>,
+    items: Vec<Box<RawValue>>,
 }
 
 /// A branch beside the active path.
@@ -52,7 +56,7 @@ struct Window {
 struct BranchItems {
     version: String,
     branch: usize,
-    items: Vec<ScreenItem>,
+    items: Vec<Box<RawValue>>,
 }
 
 pub(crate) async fn items(
@@ -84,10 +88,15 @@ impl ItemParams {
         view.subagent(agent).ok_or_else(|| ApiError::not_found("agent.not_found", format!("no subagent '{agent}'")))
     }
 
+    fn encode<T: Serialize>(&self, items: &[T]) -> Vec<Box<RawValue>> {
+        let encode = if self.full == 1 { |item: &T| to_raw_value(item).ok() } else { encode_cut };
+        items.iter().filter_map(encode).collect()
+    }
+
     fn branch_items(&self, view: SkeletonView<'_>, branch: usize, version: String) -> Result<Json, ApiError> {
         let items = view.branch_items(branch, self.options());
         let items = items.ok_or_else(|| ApiError::not_found("branch.none", format!("no branch {branch}")))?;
-        Ok(Json::new(&BranchItems { version, branch, items }))
+        Ok(Json::new(&BranchItems { version, branch, items: self.encode(&items) }))
     }
 
     fn window(&self, view: SkeletonView<'_>, version: String) -> Window {
@@ -101,7 +110,7 @@ impl ItemParams {
             (None, None) => last_start,
         };
         let end = from.saturating_add(count).min(entries);
-        let items = view.positioned_items(from..end, self.options());
+        let items = self.encode(&view.positioned_items(from..end, self.options()));
         Window { version, entries, from, count: end - from, position, items }
     }
 }

@@ -7,19 +7,19 @@ use quipu_conversation::{Problem, SkeletonView};
 use quipu_transcript::OpenSession;
 use serde::Serialize;
 
+use crate::api::sessions::ShownSession;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::json::Json;
-use crate::session_list::SessionRow;
 
 /// Characters of a prompt in the list of turns.
 const MAX_PROMPT_CHARS: usize = 200;
 
 /// What is known of a session without reading its entries.
 #[derive(Debug, Serialize)]
-struct SessionStructure {
+struct SessionStructure<'a> {
     /// `None` if the session is not in the list yet.
-    session: Option<SessionRow>,
+    session: Option<ShownSession<'a>>,
     path: String,
     /// One line that names the session.
     headline: Option<String>,
@@ -78,13 +78,14 @@ pub(crate) async fn session(State(app): State<Arc<App>>, Path(key): Path<String>
     app.blocking(move |app| {
         let path = app.list.resolve(&key)?;
         let row = app.list.row_of(&path);
+        let row = row.as_ref().map(|row| ShownSession::new(row, app));
         Ok(app.sessions.with(&path, |session| Json::new(&SessionStructure::new(session, row)))?)
     })
     .await
 }
 
-impl SessionStructure {
-    fn new(session: &OpenSession, row: Option<SessionRow>) -> Self {
+impl<'a> SessionStructure<'a> {
+    fn new(session: &OpenSession, row: Option<ShownSession<'a>>) -> Self {
         let view = session.view();
         Self {
             session: row,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::json::{Json, Params};
+use crate::live_sessions::LiveState;
 use crate::session_list::SessionRow;
 
 /// Sessions of one response unless `limit` names another number.
@@ -43,7 +44,22 @@ enum SortBy {
 struct SessionPage<'a> {
     /// Number of sessions that match.
     total: usize,
-    sessions: Vec<&'a SessionRow>,
+    sessions: Vec<ShownSession<'a>>,
+}
+
+/// A row with what changes from moment to moment.
+#[derive(Debug, Serialize)]
+pub(crate) struct ShownSession<'a> {
+    #[serde(flatten)]
+    row: &'a SessionRow,
+    #[serde(flatten)]
+    state: LiveState,
+}
+
+impl<'a> ShownSession<'a> {
+    pub(crate) fn new(row: &'a SessionRow, app: &App) -> Self {
+        Self { row, state: app.live.state(&row.session.path) }
+    }
 }
 
 pub(crate) async fn list(State(app): State<Arc<App>>, Params(params): Params<ListParams>) -> Result<Json, ApiError> {
@@ -58,7 +74,8 @@ pub(crate) async fn list(State(app): State<Arc<App>>, Params(params): Params<Lis
             SortBy::Turns => sessions.sort_by_key(|row| Reverse(row.session.turns)),
         }
         let total = sessions.len();
-        let sessions = sessions.into_iter().skip(params.offset).take(params.limit.unwrap_or(DEFAULT_LIMIT)).collect();
+        let shown = sessions.into_iter().skip(params.offset).take(params.limit.unwrap_or(DEFAULT_LIMIT));
+        let sessions = shown.map(|row| ShownSession::new(row, app)).collect();
         Ok(Json::new(&SessionPage { total, sessions }))
     })
     .await

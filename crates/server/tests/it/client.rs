@@ -155,6 +155,16 @@ impl Events {
         events
     }
 
+    /// Reads events until one of this type is the wanted one.
+    pub(crate) fn find(&mut self, kind: &str, is_wanted: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let event = self.next();
+            if event["type"] == kind && is_wanted(&event) {
+                return event;
+            }
+        }
+    }
+
     /// The next event; lines that frame the chunks of the body are skipped.
     pub(crate) fn next(&mut self) -> Value {
         loop {

@@ -4,5 +4,7 @@
 mod access;
 mod client;
 mod corpus;
+mod events;
+mod scratch;
 mod session;
 mod sessions;

@@ -1,7 +1,6 @@
 //! One session: its structure, windows, branches, subagents and raw lines.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use quipu_conversation::UiOptions;
@@ -9,12 +8,13 @@ use quipu_transcript::load_session;
 use serde_json::{Value, json};
 
 use crate::client::{TestServer, demo};
+use crate::scratch::{Scratch, assistant, result, text, user};
 
 /// The items of a session, by windows of `count` positions.
 pub(crate) fn all_items(server: &TestServer, key: &str, count: usize) -> Vec<Value> {
     let (mut items, mut from) = (Vec::new(), 0);
     loop {
-        let window = server.json(&format!("/api/sessions/{key}/items?from={from}&count={count}"));
+        let window = server.json(&format!("/api/sessions/{key}/items?from={from}&count={count}&full=1"));
         items.extend(window["items"].as_array().unwrap().clone());
         from += count;
         if from >= window["entries"].as_u64().unwrap() as usize {
@@ -64,59 +64,6 @@ fn windows_have_the_items_of_the_whole_conversation() {
     }
 }
 
-/// A folder with one session, `s`, that tests write to.
-struct Scratch {
-    folder: tempfile::TempDir,
-}
-
-impl Scratch {
-    fn new(lines: &[Value]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir_all(folder.path().join("projects/-p")).unwrap();
-        let scratch = Self { folder };
-        scratch.append("s", lines);
-        scratch
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join("projects/-p").join(format!("{name}.jsonl"))
-    }
-
-    fn append(&self, name: &str, lines: &[Value]) {
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        self.append_text(name, &text);
-    }
-
-    fn append_text(&self, name: &str, text: &str) {
-        fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
-        let mut file = OpenOptions::new().create(true).append(true).open(self.path(name)).unwrap();
-        file.write_all(text.as_bytes()).unwrap();
-    }
-
-    fn server(&self) -> TestServer {
-        TestServer::start(self.folder.path())
-    }
-}
-
-fn user(uuid: &str, parent: Option<&str>, text: &str) -> Value {
-    json!({"type": "user", "uuid": uuid, "parentUuid": parent, "timestamp": "2026-11-16T10:00:00Z",
-           "message": {"role": "user", "content": text}})
-}
-
-fn assistant(uuid: &str, parent: &str, block: Value) -> Value {
-    json!({"type": "assistant", "uuid": uuid, "parentUuid": parent,
-           "message": {"id": uuid, "role": "assistant", "model": "m", "stop_reason": "end_turn", "content": [block]}})
-}
-
-fn text(text: &str) -> Value {
-    json!({"type": "text", "text": text})
-}
-
-fn result(uuid: &str, parent: &str, call: &str, content: &str) -> Value {
-    json!({"type": "user", "uuid": uuid, "parentUuid": parent, "message": {"role": "user",
-           "content": [{"type": "tool_result", "tool_use_id": call, "content": content}]}})
-}
-
 fn texts(window: &Value) -> Vec<&str> {
     window["items"].as_array().unwrap().iter().filter_map(|item| item["text"].as_str()).collect()
 }
@@ -136,6 +83,7 @@ fn a_session_that_grows_is_read_on() {
     let after = server.json("/api/sessions/s/items");
     assert_eq!(texts(&after), ["one", "two"]);
     assert_eq!(after["items"][1]["tool"]["status"], "success");
+    assert_eq!(after["items"][1]["tool"]["finished_at"], "2026-11-16T10:00:07Z");
     // The result has no item of its own: its card is at the position of the call.
     assert_eq!(after["items"][2]["position"], 3);
     assert_eq!(server.json("/api/sessions/s/items")["version"], after["version"]);
@@ -272,4 +220,20 @@ fn two_files_of_a_fork_are_two_sessions() {
     assert_eq!(texts(&server.json("/api/sessions/s/items")), ["shared", "one"]);
     assert_eq!(texts(&server.json("/api/sessions/fork/items")), ["shared", "two"]);
     assert_eq!(server.json("/api/sessions")["total"], 2);
+}
+
+#[test]
+fn long_texts_are_cut_unless_they_are_wanted_whole() {
+    let long = "a word ".repeat(100_000);
+    let call = json!({"type": "tool_use", "id": "t", "name": "Write", "input": {"file_path": "f", "content": long}});
+    let scratch = Scratch::new(&[user("a", None, &long), assistant("b", "a", call), user("c", Some("b"), "short")]);
+    let server = scratch.server();
+    let reply = server.get("/api/sessions/s/items");
+    assert!(reply.body.len() < 100_000, "{}", reply.body.len());
+    let items = reply.json()["items"].clone();
+    assert_eq!([&items[0]["cut"], &items[1]["cut"], &items[2]["cut"]], [&json!(true), &json!(true), &json!(null)]);
+    assert_eq!(items[1]["tool"]["input"]["file_path"], "f");
+    let full = server.json("/api/sessions/s/items?full=1");
+    assert_eq!(full["items"][0]["text"].as_str().map(str::len), Some(long.trim_end().len()));
+    assert_eq!(full["items"][0]["cut"], json!(null));
 }

@@ -4,12 +4,11 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use quipu_transcript::ChangeWatcher;
-use quipu_transcript::find::{self, SessionFile};
+use super::ChangeWatcher;
+use crate::find::{self, SessionFile};
 
-use super::MAX_CHANGE_WAIT;
-use crate::claude_dirs::claude_dirs;
-use crate::global::GlobalArgs;
+/// Longest wait for a change; the watcher returns earlier on its own.
+const MAX_CHANGE_WAIT: Duration = Duration::from_secs(60);
 
 /// How often all folders are listed, in case the operating system missed a change.
 const SCAN_INTERVAL: Duration = Duration::from_secs(10);
@@ -18,8 +17,9 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Listing takes at most one part in this many of the time.
 const SCAN_TIME_DIVISOR: u32 = 200;
 
-/// Finds sessions that start.
-pub(super) struct NewSessions {
+/// Finds sessions that start, and the sessions that changed files belong to.
+#[derive(Debug)]
+pub struct NewSessions {
     dirs: Vec<PathBuf>,
     known: HashSet<PathBuf>,
     /// `projects` folders that are not watched yet.
@@ -28,11 +28,11 @@ pub(super) struct NewSessions {
 }
 
 impl NewSessions {
-    /// Lists the existing sessions and watches for new ones.
-    pub(super) fn new(global: &GlobalArgs, changes: &mut ChangeWatcher) -> Self {
+    /// Lists the existing sessions of config folders and makes `changes` watch for new ones.
+    pub fn new(config_dirs: &[PathBuf], changes: &mut ChangeWatcher) -> Self {
         // The operating system reports absolute paths.
-        let dirs: Vec<PathBuf> =
-            claude_dirs(global).into_iter().map(|dir| std::path::absolute(&dir).unwrap_or(dir)).collect();
+        let absolute = |dir: &PathBuf| std::path::absolute(dir).unwrap_or_else(|_| dir.clone());
+        let dirs: Vec<PathBuf> = config_dirs.iter().map(absolute).collect();
         let unwatched = dirs.iter().map(|dir| dir.join("projects")).collect();
         let mut new = Self { dirs, known: HashSet::new(), unwatched, next_scan: Instant::now() };
         new.watch(changes);
@@ -42,12 +42,12 @@ impl NewSessions {
     }
 
     /// All sessions that exist now, latest first.
-    pub(super) fn sessions(&self) -> Vec<SessionFile> {
+    pub fn sessions(&self) -> Vec<SessionFile> {
         find::list_sessions(&self.dirs).0
     }
 
     /// Blocks until a session starts and returns its path.
-    pub(super) fn wait(&mut self, changes: &mut ChangeWatcher) -> PathBuf {
+    pub fn wait(&mut self, changes: &mut ChangeWatcher) -> PathBuf {
         loop {
             let changed = changes.wait(MAX_CHANGE_WAIT);
             if let Some(path) = self.poll(&changed, changes) {
@@ -57,7 +57,7 @@ impl NewSessions {
     }
 
     /// The latest session that started since the last call; `None` if none did.
-    pub(super) fn poll(&mut self, changed: &BTreeSet<PathBuf>, changes: &mut ChangeWatcher) -> Option<PathBuf> {
+    pub fn poll(&mut self, changed: &BTreeSet<PathBuf>, changes: &mut ChangeWatcher) -> Option<PathBuf> {
         self.watch(changes);
         let is_project = |path: &PathBuf| self.dirs.iter().any(|dir| path.parent() == Some(&dir.join("projects")));
         // A session may have started in a new folder before the folder was watched.
@@ -82,7 +82,7 @@ impl NewSessions {
     }
 
     /// Session files that changed files and folders belong to.
-    pub(super) fn session_files_for(&self, changed: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
+    pub fn session_files_for(&self, changed: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
         changed.iter().filter_map(|path| self.session_file_for(path)).collect()
     }
 
