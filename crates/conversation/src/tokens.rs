@@ -1,5 +1,6 @@
 //! Token counts.
 
+use quipu_message::Usage;
 use quipu_message::view::UsageView;
 use serde::{Deserialize, Serialize};
 
@@ -63,5 +64,20 @@ impl Tokens {
         self.cache_write_5m += other.cache_write_5m;
         self.cache_write_1h += other.cache_write_1h;
         self.cache_read += other.cache_read;
+    }
+}
+
+impl From<&Usage> for Tokens {
+    fn from(usage: &Usage) -> Self {
+        let count = |count: Option<&u64>| count.copied().unwrap_or_default();
+        let split = usage.cache_creation.get();
+        let tokens = Self {
+            input: count(usage.input_tokens.get()),
+            output: count(usage.output_tokens.get()),
+            cache_write_5m: count(split.and_then(|split| split.ephemeral_5m_input_tokens.get())),
+            cache_write_1h: count(split.and_then(|split| split.ephemeral_1h_input_tokens.get())),
+            cache_read: count(usage.cache_read_input_tokens.get()),
+        };
+        tokens.with_cache_write_total(count(usage.cache_creation_input_tokens.get()))
     }
 }

@@ -217,18 +217,10 @@ fn whole_millis(time: Duration) -> u64 {
 
 fn billed_request<'a>(model: &'a str, usage: &'a Usage) -> BilledRequest<'a> {
     let count = |n: &Maybe<u64>| n.get().copied().unwrap_or_default();
-    let split = usage.cache_creation.get();
-    let tokens = Tokens {
-        input: count(&usage.input_tokens),
-        output: count(&usage.output_tokens),
-        cache_write_5m: split.map(|split| count(&split.ephemeral_5m_input_tokens)).unwrap_or_default(),
-        cache_write_1h: split.map(|split| count(&split.ephemeral_1h_input_tokens)).unwrap_or_default(),
-        cache_read: count(&usage.cache_read_input_tokens),
-    };
     BilledRequest {
         model,
         time: None,
-        tokens: tokens.with_cache_write_total(count(&usage.cache_creation_input_tokens)),
+        tokens: Tokens::from(usage),
         web_searches: usage.server_tool_use.get().map(|used| count(&used.web_search_requests)).unwrap_or_default(),
         speed: usage.speed.text(),
         geo: usage.inference_geo.text(),

@@ -1,10 +1,10 @@
 //! Reads the response of a call: a message, an error, or the events of a stream.
 
 use quipu_conversation::{Accumulator, Tokens};
+use quipu_message::Message;
 use quipu_message::api::{ContextEdits, Diagnostics, StreamError, StreamEvent};
 use quipu_message::request_view::PromptPart;
 use quipu_message::sse::Parser;
-use quipu_message::{Message, Usage};
 
 use super::{TraceBuilder, find_header};
 use crate::call::{CallEnd, CallResponse, Endpoint, ToolCallRef};
@@ -82,7 +82,7 @@ impl TraceBuilder {
         response.model = text(message.model.text());
         response.stop_reason = message.stop_reason.get().cloned();
         if let Some(usage) = message.usage.get() {
-            response.tokens = Some(tokens_of(usage));
+            response.tokens = Some(Tokens::from(usage));
             response.speed = text(usage.speed.text());
             response.geo = text(usage.inference_geo.text());
             let server_tools = usage.server_tool_use.get();
@@ -108,17 +108,4 @@ impl TraceBuilder {
 fn set_error(error: &StreamError, response: &mut CallResponse) {
     response.error = Some(error.error.kind.text().unwrap_or("error").to_owned());
     response.request_id = response.request_id.take().or_else(|| error.request_id.get().map(ToString::to_string));
-}
-
-fn tokens_of(usage: &Usage) -> Tokens {
-    let count = |value: Option<&u64>| value.copied().unwrap_or_default();
-    let split = usage.cache_creation.get();
-    let tokens = Tokens {
-        input: count(usage.input_tokens.get()),
-        output: count(usage.output_tokens.get()),
-        cache_write_5m: count(split.and_then(|split| split.ephemeral_5m_input_tokens.get())),
-        cache_write_1h: count(split.and_then(|split| split.ephemeral_1h_input_tokens.get())),
-        cache_read: count(usage.cache_read_input_tokens.get()),
-    };
-    tokens.with_cache_write_total(count(usage.cache_creation_input_tokens.get()))
 }
