@@ -13,6 +13,10 @@ use crate::Role;
 use crate::bookkeeping::ApiRequest;
 use crate::values::CacheLifetime;
 
+mod compose;
+
+pub use compose::{RequestBody, block_json, cache_control, message_json};
+
 /// A request body of `/v1/messages`, split into raw parts.
 #[derive(Debug, Default, Deserialize)]
 pub struct RequestView<'a> {

@@ -6,7 +6,6 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use quipu_api::mock::RecordedCall;
 use quipu_message::request_view::{BILLING_PREFIX, PromptPart, RequestView};
 use serde_json::value::RawValue;
 
@@ -27,13 +26,13 @@ pub struct TraceBuilder {
     system_prompts: HashMap<Box<str>, (Option<TextId>, Vec<PartKey>)>,
     /// Random in each run, so that a hash of a credential cannot be looked up.
     account_hasher: RandomState,
-    /// Calls to be replayed, by their position; `None` if they are not kept.
-    pub(crate) recorded_calls: Option<BTreeMap<usize, RecordedCall>>,
+    /// Calls as they were read, by their position; `None` if they are not kept.
+    pub(crate) raw_calls: Option<BTreeMap<usize, RawCall<'static>>>,
 }
 
-const SESSION_HEADER: &str = "x-claude-code-session-id";
-const AGENT_HEADER: &str = "x-claude-code-agent-id";
-const PARENT_AGENT_HEADER: &str = "x-claude-code-parent-agent-id";
+pub(crate) const SESSION_HEADER: &str = "x-claude-code-session-id";
+pub(crate) const AGENT_HEADER: &str = "x-claude-code-agent-id";
+pub(crate) const PARENT_AGENT_HEADER: &str = "x-claude-code-parent-agent-id";
 
 impl TraceBuilder {
     /// Starts the next file. Calls and problems that follow belong to it.
@@ -64,8 +63,8 @@ impl TraceBuilder {
         request: Option<RequestParts>,
         session_id: Option<String>,
     ) {
-        if let Some(recorded) = self.recorded_calls.as_mut().filter(|_| !raw.is_reconstructed) {
-            recorded.insert(index, raw.to_recorded(format!("call {}", index + 1)));
+        if let Some(kept) = &mut self.raw_calls {
+            kept.insert(index, raw.to_owned_call());
         }
         let path = path_of(&raw.url).to_owned();
         let endpoint = endpoint_of(&raw.method, &path);

@@ -3,11 +3,14 @@
 //! The format is recognised by content. A file is read a line, document or entry at a time;
 //! what cannot be read becomes a problem of the trace, and the rest is still read.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::builder::TraceBuilder;
+use crate::raw_call::RawCall;
+use crate::request_body::request_body;
 use crate::trace::Trace;
 
 mod cc_viewer;
@@ -119,6 +122,25 @@ impl Trace {
             builder.import(path.as_ref())?;
         }
         Ok(builder.finish())
+    }
+
+    /// Imports files and folders like [`Trace::open`], and keeps every call as it was read, in the
+    /// order of [`Trace::calls`]. A request whose body is not in the source is put together from
+    /// its parts. The bodies of all calls are held in memory.
+    pub fn open_with_raw_calls<P: AsRef<Path>>(paths: &[P]) -> Result<(Self, Vec<RawCall<'static>>), ImportError> {
+        let mut builder = TraceBuilder::default();
+        builder.raw_calls = Some(BTreeMap::new());
+        for path in paths {
+            builder.import(path.as_ref())?;
+        }
+        let mut raw_calls: Vec<_> = builder.raw_calls.take().unwrap_or_default().into_values().collect();
+        let trace = builder.finish();
+        for (raw, call) in raw_calls.iter_mut().zip(&trace.calls).filter(|(raw, _)| raw.request_body.is_empty()) {
+            if let Some(Ok(body)) = call.request.as_ref().map(|request| request_body(request, &trace.prompts)) {
+                raw.request_body = body.into();
+            }
+        }
+        Ok((trace, raw_calls))
     }
 }
 

@@ -63,3 +63,38 @@ pub enum RawResponse<'a> {
     /// A message that was already read.
     Message(Box<Message>),
 }
+
+impl RawCall<'_> {
+    /// The same call without references to the file it was read from.
+    pub(crate) fn to_owned_call(&self) -> RawCall<'static> {
+        let text = |text: &Cow<'_, str>| Cow::Owned(text.to_string());
+        let headers = |headers: &[(Cow<'_, str>, Cow<'_, str>)]| {
+            headers.iter().map(|(name, value)| (text(name), text(value))).collect()
+        };
+        RawCall {
+            started_at: self.started_at,
+            first_event_at: self.first_event_at,
+            ended_at: self.ended_at,
+            method: text(&self.method),
+            url: text(&self.url),
+            headers: headers(&self.headers),
+            response_headers: headers(&self.response_headers),
+            request_body: text(&self.request_body),
+            status: self.status,
+            response: match &self.response {
+                RawResponse::None => RawResponse::None,
+                RawResponse::Json(body) => RawResponse::Json(text(body)),
+                RawResponse::Sse(body) => RawResponse::Sse(text(body)),
+                RawResponse::Events(events) => RawResponse::Events(events.iter().map(text).collect()),
+                RawResponse::Message(message) => RawResponse::Message(message.clone()),
+            },
+            error: self.error.clone(),
+            end: self.end,
+            is_reconstructed: self.is_reconstructed,
+            identity: self.identity.clone(),
+            query_source: self.query_source.clone(),
+            source_id: text(&self.source_id),
+            line: self.line,
+        }
+    }
+}

@@ -1,23 +1,21 @@
 //! Recorded calls as the mock server plays them.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use quipu_api::mock::{RecordedBody, RecordedCall, RecordedEnd};
 
-use crate::builder::TraceBuilder;
 use crate::call::CallEnd;
 use crate::import::ImportError;
 use crate::raw_call::{RawCall, RawResponse};
+use crate::trace::Trace;
 
 /// Reads the recorded calls of a capture file of any format, to replay them. Calls that were
 /// only reconstructed from a session file are left out.
 pub fn read_recorded_calls(path: &Path) -> Result<Vec<RecordedCall>, ImportError> {
-    let mut builder = TraceBuilder::default();
-    builder.recorded_calls = Some(BTreeMap::new());
-    builder.import(path)?;
-    Ok(builder.recorded_calls.unwrap_or_default().into_values().collect())
+    let (_, calls) = Trace::open_with_raw_calls(&[path])?;
+    let recorded = (1..).zip(&calls).filter(|(_, call)| !call.is_reconstructed);
+    Ok(recorded.map(|(number, call)| call.to_recorded(format!("call {number}"))).collect())
 }
 
 impl RawCall<'_> {

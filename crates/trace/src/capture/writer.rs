@@ -16,8 +16,9 @@ use super::bases::Bases;
 use super::delta;
 use super::folder::SessionList;
 use super::log::{Item, LogOptions, MAX_WRITE_DELAY, Queue, Queued, QueuedRequest, RequestBody};
-use super::mask::{Secrets, StreamMasker, exchanges_credentials};
+use super::mask::{Secrets, StreamMasker};
 use super::record::{EndRecord, GapRecord, RecordKind, ResponseSteps, StartRecord, write_record};
+use crate::credentials::exchanges_credentials;
 
 /// Version of the format.
 const FORMAT: u32 = 1;

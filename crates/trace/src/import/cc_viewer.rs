@@ -146,7 +146,12 @@ impl Importer<'_> {
             && document.main_agent
             && !document.in_progress
         {
+            let own = request.messages.len();
             self.replay_delta(&document, line, &mut request.messages);
+            if request.messages.len() > own {
+                // The recorded body is not the one that was sent.
+                call.request_body = Cow::Borrowed("");
+            }
         }
         let next = self.builder.call_count();
         let index = match &document.request_id {

@@ -30,6 +30,17 @@ struct Entry<'a> {
     request: Request<'a>,
     #[serde(borrow, default)]
     response: Option<Response<'a>>,
+    /// This and the following fields are written by `quipu trace export`.
+    #[serde(borrow, default, rename = "_id")]
+    id: Cow<'a, str>,
+    #[serde(default, rename = "_end")]
+    end: Option<CallEnd>,
+    #[serde(default, rename = "_error")]
+    error: Option<String>,
+    #[serde(default, rename = "_querySource")]
+    query_source: Option<String>,
+    #[serde(default, rename = "_reconstructed")]
+    is_reconstructed: bool,
 }
 
 /// Milliseconds of each phase; negative if it did not occur.
@@ -64,7 +75,7 @@ struct PostData<'a> {
 
 #[derive(Deserialize)]
 struct Response<'a> {
-    /// 0 if no response arrived.
+    /// 0 if no response arrived, or the status is not known.
     #[serde(default)]
     status: u16,
     #[serde(default)]
@@ -165,19 +176,26 @@ fn import_entry(text: &str, number: u64, builder: &mut TraceBuilder) -> Result<(
     let before_response = [blocked, dns, connect, send, wait].into_iter().flatten().filter(|phase| *phase > 0.0).sum();
     let mut call = RawCall {
         started_at,
-        first_event_at: wait.and_then(|_| time_after(started_at, Some(before_response))),
+        first_event_at: wait.filter(|wait| *wait >= 0.0).and_then(|_| time_after(started_at, Some(before_response))),
         ended_at: time_after(started_at, entry.time),
         method: entry.request.method,
         url: entry.request.url,
         headers: entry.request.headers.0,
         request_body: entry.request.post_data.map(|data| data.text).unwrap_or_default(),
-        end: CallEnd::Failed,
+        end: entry.end.unwrap_or(CallEnd::Failed),
+        error: entry.error,
+        query_source: entry.query_source,
+        is_reconstructed: entry.is_reconstructed,
+        source_id: entry.id,
         line: number,
         ..RawCall::default()
     };
-    if let Some(response) = entry.response.filter(|response| response.status > 0) {
-        call.end = CallEnd::Unknown;
-        call.status = Some(response.status);
+    let arrived = |response: &Response<'_>| {
+        response.status > 0 || response.content.as_ref().is_some_and(|content| !content.text.is_empty())
+    };
+    if let Some(response) = entry.response.filter(arrived) {
+        call.end = entry.end.unwrap_or_default();
+        call.status = Some(response.status).filter(|status| *status > 0);
         call.response_headers = response.headers.0;
         call.response = response.content.map(|content| response_of(content_text(content))).unwrap_or_default();
     }

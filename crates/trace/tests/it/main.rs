@@ -7,6 +7,7 @@ mod cache;
 mod capture;
 mod diff;
 mod explain;
+mod export;
 mod formats;
 mod session_files;
 mod structure;
