@@ -111,6 +111,16 @@ fn code_and_hint(error: &anyhow::Error) -> (&'static str, String) {
         };
         return (server.code(), hint.to_owned());
     }
+    #[cfg(feature = "capture")]
+    if let Some(collector) = error.downcast_ref::<quipu_otlp::CollectorError>() {
+        let hint = match collector.code() {
+            "otlp.endpoint" => "name a collector such as otlp:http://localhost:4318",
+            "otlp.headers" => "OTEL_EXPORTER_OTLP_HEADERS is a list such as api-key=VALUE,team=NAME",
+            "otlp.unreachable" => "check that the collector runs and takes OTLP over HTTP",
+            _ => "",
+        };
+        return (collector.code(), hint.to_owned());
+    }
     if let Some(script) = error.downcast_ref::<ScriptError>() {
         return (script.code(), script.hint().to_owned());
     }

@@ -1,8 +1,7 @@
 //! `quipu export`
 
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Read};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -14,6 +13,7 @@ use crate::args::{ExportArgs, ExportFormat};
 use crate::error::{Failure, print_note};
 use crate::global::GlobalArgs;
 use crate::output::Output;
+use crate::output_file::write_file;
 use crate::session_details::{hidden_summary, session_details};
 use crate::time::format_local_time;
 use crate::{format, prices, sessions};
@@ -124,50 +124,4 @@ fn open_session(session: &str, global: &GlobalArgs) -> Result<(Conversation, Met
     }
     let path = sessions::resolve_session(session, global)?;
     Ok((load_session(&path)?, measure(&path)?.finish(&prices)))
-}
-
-/// Writes a file whole or not at all. A new file gets the mode of the umask, an existing file
-/// keeps its mode; symbolic links are followed. A device or a FIFO is written in place.
-fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
-    let folder = |path: &Path| match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
-        _ => PathBuf::from("."),
-    };
-    if !folder(path).is_dir() {
-        let message = format!("cannot write {}: no folder '{}'", path.display(), folder(path).display());
-        return Err(Failure::error("export.no_folder", message, "create the folder first"));
-    }
-    let written = match fs::metadata(path) {
-        Ok(meta) if meta.is_file() => fs::canonicalize(path).and_then(|target| {
-            match write_atomically(&folder(&target), &target, Some(meta.permissions()), bytes) {
-                // The folder may be read-only while the file is writable.
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => write_in_place(&target, bytes),
-                done => done,
-            }
-        }),
-        // A symbolic link to a file that does not exist yet.
-        Err(_) if path.is_symlink() => write_in_place(path, bytes),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => write_atomically(&folder(path), path, None, bytes),
-        _ => File::options().write(true).open(path).and_then(|mut file| file.write_all(bytes)),
-    };
-    written.with_context(|| format!("cannot write {}", path.display()))
-}
-
-fn write_in_place(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    File::create(path)?.write_all(bytes)
-}
-
-/// Writes a temporary file in the folder and renames it to `path`.
-fn write_atomically(folder: &Path, path: &Path, mode: Option<fs::Permissions>, bytes: &[u8]) -> io::Result<()> {
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(folder)?;
-    if let Some(mode) = mode {
-        file.as_file().set_permissions(mode)?;
-    }
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
 }

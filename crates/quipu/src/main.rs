@@ -31,6 +31,7 @@ mod log_subscriber;
 mod ls;
 mod manage;
 mod output;
+mod output_file;
 mod overview;
 mod parallel;
 mod part_args;

@@ -16,6 +16,7 @@ use crate::sessions::resolve_session;
 
 mod cache;
 mod diff;
+mod export;
 mod ls;
 mod show;
 
@@ -27,6 +28,7 @@ Examples:
   quipu trace diff latest                   what changed from call to call
   quipu trace ls --json flows.mitm | jq '.[].cost_usd'
   quipu trace cache latest --what-if all    what other cache settings would have cost
+  quipu trace export latest --to calls.har  requests and responses for other tools
 
 FILE is a capture of quipu, claude-trace, claude-tap (JSON lines or database), cc-viewer or \
 mitmproxy, an HTTP archive (HAR), a folder of OTEL_LOG_RAW_API_BODIES, a session file, or the name \
@@ -52,6 +54,9 @@ enum TraceCommand {
     /// Show what changed from call to call
     #[command(after_help = diff::EXAMPLES)]
     Diff(diff::DiffArgs),
+    /// Export API calls: spans to a collector of OpenTelemetry, an HTTP archive, or JSON
+    #[command(after_help = export::EXAMPLES)]
+    Export(export::ExportArgs),
 }
 
 /// The files that a command reads.
@@ -68,6 +73,7 @@ pub(crate) fn run(args: &TraceArgs, global: &GlobalArgs, output: &Output) -> Res
         TraceCommand::Cache(args) => cache::run(args, global, output),
         TraceCommand::Show(args) => show::run(args, global, output),
         TraceCommand::Diff(args) => diff::run(args, global, output),
+        TraceCommand::Export(args) => export::run(args, global, output),
     }
 }
 
@@ -98,24 +104,33 @@ const MAX_PROBLEMS_SHOWN: usize = 5;
 impl FileArgs {
     /// Imports the files. What could not be read is printed on stderr.
     pub(crate) fn open(&self, global: &GlobalArgs) -> Result<Trace> {
+        let trace = Trace::open(&self.paths(global)?)?;
+        print_problems(&trace);
+        Ok(trace)
+    }
+
+    /// Paths of the files and sessions.
+    fn paths(&self, global: &GlobalArgs) -> Result<Vec<PathBuf>> {
         let path = |spec: &String| {
             let path = PathBuf::from(spec);
             if path.exists() { Ok(path) } else { resolve_session(spec, global) }
         };
-        let paths = self.files.iter().map(path).collect::<Result<Vec<_>>>()?;
-        let trace = Trace::open(&paths)?;
-        for problem in trace.problems.iter().take(MAX_PROBLEMS_SHOWN) {
-            let path = trace.sources.get(problem.source).map(|source| source.path.display().to_string());
-            let path = path.unwrap_or_default();
-            match problem.line {
-                0 => print_warning(&format!("{path}: {}", problem.message)),
-                line => print_warning(&format!("{path}:{line}: {}", problem.message)),
-            }
+        self.files.iter().map(path).collect()
+    }
+}
+
+/// Prints what could not be read on stderr.
+fn print_problems(trace: &Trace) {
+    for problem in trace.problems.iter().take(MAX_PROBLEMS_SHOWN) {
+        let path = trace.sources.get(problem.source).map(|source| source.path.display().to_string());
+        let path = path.unwrap_or_default();
+        match problem.line {
+            0 => print_warning(&format!("{path}: {}", problem.message)),
+            line => print_warning(&format!("{path}:{line}: {}", problem.message)),
         }
-        let hidden = trace.problems.len().saturating_sub(MAX_PROBLEMS_SHOWN);
-        if hidden > 0 {
-            print_warning(&format!("and {}", count(hidden, "more problem")));
-        }
-        Ok(trace)
+    }
+    let hidden = trace.problems.len().saturating_sub(MAX_PROBLEMS_SHOWN);
+    if hidden > 0 {
+        print_warning(&format!("and {}", count(hidden, "more problem")));
     }
 }

@@ -12,11 +12,12 @@ use quipu_render::{ArchiveItem, archive_html, archive_markdown};
 use quipu_transcript::{load_session, measure};
 use serde_json::json;
 
-use super::{ExportedSession, masked_note, write_file};
+use super::{ExportedSession, masked_note};
 use crate::args::{ExportArgs, ExportFormat};
 use crate::error::{Failure, print_note, print_warning};
 use crate::global::GlobalArgs;
 use crate::output::Output;
+use crate::output_file::write_file;
 use crate::session_table::short_id;
 use crate::time::{format_local_time, now};
 use crate::{catalogue, format, parallel, prices};

@@ -63,7 +63,7 @@ pub(super) fn run(args: &ShowArgs, global: &GlobalArgs, output: &Output) -> Resu
 
 /// Shape of `quipu trace show --json`.
 #[derive(Serialize)]
-struct TraceJson<'a> {
+pub(super) struct TraceJson<'a> {
     sessions: Vec<SessionJson<'a>>,
     calls: Vec<CallJson<'a>>,
 }
@@ -112,7 +112,7 @@ struct CallJson<'a> {
 }
 
 impl<'a> TraceJson<'a> {
-    fn new(trace: &'a Trace, structure: &'a Structure, prices: &Prices) -> Self {
+    pub(super) fn new(trace: &'a Trace, structure: &'a Structure, prices: &Prices) -> Self {
         let id = |call: &usize| trace.calls[*call].id.as_str();
         let mut turn_of: HashMap<usize, usize> = HashMap::new();
         for session in &structure.sessions {

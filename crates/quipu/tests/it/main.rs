@@ -24,6 +24,8 @@ mod show;
 mod snapshots;
 mod statusline;
 mod terminal_output;
+mod test_collector;
+mod trace_export;
 mod usage;
 
 use std::fs;
