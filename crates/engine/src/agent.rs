@@ -94,6 +94,8 @@ pub async fn run(
     turn_result::emit_held(&session);
     session.output.close();
     let PrintSummary { last_result: last, write_error: failed } = printer.finish();
+    // After all output, so that a slow collector delays nothing but the exit.
+    session.telemetry.close().await;
     let signal = ended?;
     if let Some(source) = failed {
         return Err(EngineError::Output(source));
@@ -207,6 +209,7 @@ async fn prepare_turn(session: &Arc<Session>, start: Option<StartInfo>) -> Resul
 async fn answer_prompt(session: &Arc<Session>, prompt: Prompt) -> Result<(), AppendError> {
     session.set_activity(SessionActivity::Running);
     session.emit_lifecycle(prompt.uuid.as_ref(), CommandState::Started);
+    session.telemetry.begin_turn();
     let cancel = CancellationToken::new();
     session.activity.begin_turn(prompt.uuid.clone(), cancel.clone());
     crate::turn_start::run_prompt_turn(session, prompt, cancel).await;

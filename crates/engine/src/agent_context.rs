@@ -10,6 +10,7 @@ use quipu_message::user_assistant::{Assistant, ToolResultMeta, User};
 use quipu_message::{
     AgentId, Block, Content, Entry, Envelope, Extra, Json, Maybe, Message, Spelling, ToolName, ToolUseId, Uuid,
 };
+use quipu_otlp::SpanPlace;
 use quipu_transcript::AppendError;
 use tokio_util::sync::CancellationToken;
 
@@ -78,6 +79,8 @@ pub(crate) struct AgentContext<'a> {
     pub(crate) prompt_uuid: Option<Uuid>,
     /// Ids of the tool calls whose permission request is open.
     pub(crate) awaiting_permission: Mutex<Vec<ToolUseId>>,
+    /// The span of the turn; `None` if no spans are sent.
+    pub(crate) span: Option<SpanPlace>,
 }
 
 impl AgentContext<'_> {

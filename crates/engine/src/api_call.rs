@@ -2,7 +2,7 @@
 //! may.
 
 use std::ops::Range;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use quipu_api::{ApiCall, ApiError, ApiEvent, Retry};
 use quipu_message::api::{self, StreamEvent};
@@ -18,6 +18,7 @@ use crate::agent_context::AgentContext;
 use crate::clock::{new_id, now};
 use crate::conversation_log::AnswerBlock;
 use crate::model;
+use crate::spans::ChatSpan;
 use crate::tool_runs::ToolRuns;
 use crate::turn_state::TurnState;
 use crate::usage::{context_tokens, millis_number};
@@ -93,6 +94,7 @@ impl<'a> AgentContext<'a> {
         }
         let started_at = Instant::now();
         let mut model = self.current_model();
+        let mut span = ChatSpan::start(self.session, self.span, &request.model, request.max_tokens);
         let mut call = self.session.client.send(request);
         let mut partial = PartialAnswer::default();
         let mut tool_runs = ToolRuns::new(self);
@@ -104,6 +106,7 @@ impl<'a> AgentContext<'a> {
                 () = self.cancel.cancelled(), if !is_complete => {
                     let message = call.partial();
                     drop(call);
+                    span.interrupt();
                     let closing = self.handle_interrupt(partial, message, turn)?;
                     return Ok(ApiCallOutcome::Interrupted { tool_runs, closing_events: closing });
                 }
@@ -112,6 +115,7 @@ impl<'a> AgentContext<'a> {
             };
             match event {
                 Some(Ok(ApiEvent::Started { message, request_id })) => {
+                    span.note_event();
                     let before = self.log().leaf_uuid().cloned();
                     let request_ref = request_ref.clone();
                     partial = PartialAnswer {
@@ -131,17 +135,22 @@ impl<'a> AgentContext<'a> {
                     tool_runs = ToolRuns::new(self);
                     partial = PartialAnswer::default();
                 }
-                Some(Ok(ApiEvent::Retry(retry))) => self.report_retry(&retry).await?,
+                Some(Ok(ApiEvent::Retry(retry))) => {
+                    span.fail(&retry.error, retry.delay);
+                    self.report_retry(&retry).await?;
+                }
                 Some(Ok(ApiEvent::ModelFallback { from, to })) => {
                     self.report_fallback(&from, &to).await?;
                     let mut request = self.next_request();
                     while request.model != to && request.switch_to_fallback().is_some() {}
                     request_ref = self.log().log_request(&mut request, self.query_source())?;
+                    span.model.clone_from(&to);
                     model = to;
                 }
                 Some(Ok(ApiEvent::Completed(answer))) => {
                     let usage = answer.message.usage.get().cloned().unwrap_or_default();
                     self.session.usage().add_api_call(&model, &usage, started_at.elapsed());
+                    span.complete(&answer.message, partial.request_id.as_ref());
                     if self.is_main() {
                         self.session.activity.set_context_tokens(context_tokens(&usage));
                     }
@@ -152,7 +161,10 @@ impl<'a> AgentContext<'a> {
                     });
                     return Ok(ApiCallOutcome::Answered { message: Box::new(answer.message), tool_runs });
                 }
-                Some(Err(error)) => return Ok(ApiCallOutcome::Failed(error)),
+                Some(Err(error)) => {
+                    span.fail(&error, Duration::ZERO);
+                    return Ok(ApiCallOutcome::Failed(error));
+                }
                 None => {
                     return Ok(ApiCallOutcome::Failed(ApiError::BadRequest {
                         reason: "the response ended early".to_owned(),

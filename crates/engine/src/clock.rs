@@ -60,6 +60,12 @@ pub(crate) fn now_millis() -> i64 {
     Timestamp::now().as_millisecond()
 }
 
+/// Nanoseconds since 1970; 0 before.
+#[expect(clippy::disallowed_methods, reason = "the one clock of the engine")]
+pub(crate) fn now_nanos() -> u64 {
+    u64::try_from(Timestamp::now().as_nanosecond()).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -18,6 +18,7 @@ use crate::model::ModelLimits;
 use crate::options::Autocompact;
 use crate::session::Session;
 use crate::side_calls::last_text;
+use crate::spans::ChatSpan;
 
 /// The request for a summary.
 const SUMMARY_PROMPT: &str = "\
@@ -159,6 +160,7 @@ async fn summarise_conversation(
     }
     request.has_uncached_tail = true;
     let started_at = Instant::now();
+    let span = ChatSpan::start(session, ctx.span, &request.model, request.max_tokens);
     let response = loop {
         let response = tokio::select! {
             response = session.client.call(&request).response() => response,
@@ -172,6 +174,7 @@ async fn summarise_conversation(
     };
     let usage = response.message.usage.get().cloned().unwrap_or_default();
     session.usage().add_api_call(&request.model, &usage, started_at.elapsed());
+    span.complete(&response.message, response.request_id.as_ref());
     let text = last_text(&response.message);
     if text.trim().is_empty() {
         return Err(CompactionError::Api("the model wrote no summary".to_owned()));

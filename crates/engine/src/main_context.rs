@@ -29,6 +29,7 @@ pub(crate) fn main_context(
         log: &session.log,
         workspace: &session.workspace,
         awaiting_permission: Mutex::default(),
+        span: session.telemetry.turn(),
         session,
         structured_output: structured,
         cancel,

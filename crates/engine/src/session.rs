@@ -31,6 +31,7 @@ use crate::permission::EffectiveMode;
 use crate::queue::PromptQueue;
 use crate::request_env::RequestEnv;
 use crate::settings::{SettingSource, Settings};
+use crate::telemetry::Telemetry;
 use crate::tool::Workspace;
 use crate::usage::UsageTracker;
 
@@ -118,6 +119,8 @@ pub(crate) struct Session {
     pub log: Mutex<ConversationLog>,
     /// Usage and cost of the session.
     pub usage: Arc<Mutex<UsageTracker>>,
+    /// The spans of the session.
+    pub(crate) telemetry: Telemetry,
 }
 
 /// How flags and `initialize` configure the agent of the session.

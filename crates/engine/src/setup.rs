@@ -33,6 +33,7 @@ use crate::session::{
 use crate::settings::{self, Settings};
 use crate::state_file;
 use crate::structured_output::StructuredOutputTool;
+use crate::telemetry::Telemetry;
 use crate::text_file;
 use crate::tool::{self, Workspace};
 use crate::trust;
@@ -109,6 +110,9 @@ impl Launch {
         resume_point: ResumePoint,
         output: OutputStream,
     ) -> Result<Arc<Session>, EngineError> {
+        // Before any settings: only the process's own environment may name a collector.
+        let (telemetry, warning) = Telemetry::from_env(|name| self.var(name));
+        warning.into_iter().for_each(|text| output.warn_on_stderr(text));
         let config = self.config_folder();
         let named = settings::parse_sources(self.options.setting_sources.as_deref())?;
         let files = if self.options.restricted { &[][..] } else { &named };
@@ -265,6 +269,7 @@ impl Launch {
             held_results: Mutex::default(),
             log: Mutex::new(log),
             usage: tracker,
+            telemetry,
             identity: Identity::new(resume_point.id, self.options.name.clone().or(resume_point.title)),
             permissions: Permissions::new(mode, rules),
             model_choice,

@@ -10,6 +10,7 @@ use quipu_message::{Block, Message, Role};
 
 use crate::agent_context::AgentContext;
 use crate::session::Session;
+use crate::spans::ChatSpan;
 use crate::tool::Summariser;
 use crate::usage::UsageTracker;
 
@@ -20,8 +21,10 @@ const MAX_ANSWER_TOKENS: u64 = 4096;
 /// session.
 pub(crate) async fn ask_small_model(session: &Session, system: &str, question: String) -> Result<String, ApiError> {
     let started_at = Instant::now();
-    let response =
-        session.client.call(&small_request(session.models.small_model(), system, question)).response().await?;
+    let request = small_request(session.models.small_model(), system, question);
+    let span = ChatSpan::start(session, session.telemetry.turn(), &request.model, request.max_tokens);
+    let response = session.client.call(&request).response().await?;
+    span.complete(&response.message, response.request_id.as_ref());
     let usage = response.message.usage.get().cloned().unwrap_or_default();
     session.usage().add_api_call(session.models.small_model(), &usage, started_at.elapsed());
     Ok(last_text(&response.message))
@@ -46,7 +49,9 @@ pub(crate) async fn suggest_prompt(ctx: &AgentContext<'_>) -> Option<String> {
     request.messages.push(Message::new(Role::User, ask));
     request.messages = normalise(request.messages);
     request.has_uncached_tail = true;
+    let span = ChatSpan::start(session, ctx.span, &request.model, request.max_tokens);
     let response = session.client.call(&request).response().await.ok()?;
+    span.complete(&response.message, response.request_id.as_ref());
     let usage = response.message.usage.get().cloned().unwrap_or_default();
     session.usage().add_api_call(&request.model, &usage, Duration::ZERO);
     Some(last_text(&response.message).trim().to_owned()).filter(|words| !words.is_empty())

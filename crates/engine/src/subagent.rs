@@ -13,6 +13,7 @@ use quipu_message::system::{System, stream_only};
 use quipu_message::tool::{AgentInput, AgentOutput, TaskPatch, TaskUsage};
 use quipu_message::values::{RequestShape, TaskState, TaskType};
 use quipu_message::{AgentId, Block, Content, Entry, Json, Maybe, ToolName, TranscriptMirror, factory};
+use quipu_otlp::SpanPlace;
 use quipu_transcript::{AppendError, Durability, EnvelopeDefaults};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -26,6 +27,7 @@ use crate::git;
 use crate::permission::apply_rules;
 use crate::private_file;
 use crate::session::Session;
+use crate::telemetry::subagent_place;
 use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 use crate::tool::{Task, TaskKind, TaskStatus};
 use crate::turn;
@@ -60,6 +62,8 @@ struct SubagentRun {
     worktree: Option<WorktreeSession>,
     cancel: CancellationToken,
     started_at: Instant,
+    /// Its span; `None` if no spans are sent.
+    span: Option<SpanPlace>,
 }
 
 impl AgentTool {
@@ -151,6 +155,7 @@ impl SubagentRun {
             run_id: new_run_id(),
             in_background: Arc::default(),
         };
+        let span = call.span.map(|tool| subagent_place(tool, &subagent.run_id));
         let session = Arc::clone(&tool.session);
         let workspace = match worktree.as_ref().and_then(|worktree| worktree.path.text()) {
             Some(path) => {
@@ -171,6 +176,7 @@ impl SubagentRun {
             worktree,
             cancel: CancellationToken::new(),
             started_at: Instant::now(),
+            span,
         }
     }
 
@@ -238,6 +244,7 @@ impl SubagentRun {
             cancel: self.cancel.clone(),
             prompt_uuid: None,
             awaiting_permission: Mutex::default(),
+            span: self.span,
             session,
         };
         self.emit_started();

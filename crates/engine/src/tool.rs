@@ -2,6 +2,7 @@
 
 use futures_util::future::BoxFuture;
 use quipu_message::{ToolName, ToolResultContent, ToolUseId};
+use quipu_otlp::SpanPlace;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
@@ -101,6 +102,8 @@ pub struct CallContext {
     pub progress: Option<UnboundedSender<CallProgress>>,
     /// File that the call was permitted for; `None` if no permission was requested.
     pub target: Option<TargetPath>,
+    /// Span of the call; `None` if no spans are sent.
+    pub span: Option<SpanPlace>,
 }
 
 impl CallContext {

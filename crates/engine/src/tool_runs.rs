@@ -32,6 +32,7 @@ use crate::hooks::HookOutcome;
 use crate::permission_flow::{DeniedCall, PermissionOutcome};
 use crate::sandbox::SandboxProfile;
 use crate::session::Session;
+use crate::spans::SpanStart;
 use crate::structured_output;
 use crate::tool::{CallContext, Tool, ToolEffect, ToolOutput, validate_input};
 use crate::tool_search;
@@ -384,7 +385,9 @@ impl AgentContext<'_> {
         let span = tracing::debug_span!(
             target: "quipu::tools", "tool", tool = %run.call.name, id = %run.call.id, failed = Empty
         );
+        let start = SpanStart::now();
         let outcome = self.run_tool_call_steps(run).instrument(span.clone()).await;
+        self.send_tool_span(start, &outcome.call, outcome.is_error());
         span.record("failed", outcome.is_error());
         outcome
     }
@@ -437,7 +440,8 @@ impl AgentContext<'_> {
         let started_at = Instant::now();
         outcome.sandboxed = (call.name == ToolName::Bash).then_some(profile != SandboxProfile::None);
         let file = target.as_ref().and_then(|target| target.real.clone());
-        let running = CallContext { cancel: stop, profile, target, ..CallContext::new(call.id.clone()) };
+        let span = self.tool_span(call.id.as_str());
+        let running = CallContext { cancel: stop, profile, target, span, ..CallContext::new(call.id.clone()) };
         started.store(true, Ordering::Relaxed);
         outcome.output = self.execute_tool(&tool, &call, &input, running).await;
         outcome.touched_file = file.filter(|_| !outcome.output.is_error);

@@ -9,7 +9,7 @@
 //! ```
 
 use quipu_message::hook::{HookEvent, PostToolBatch};
-use quipu_message::values::StopReason;
+use quipu_message::values::{StopReason, TerminalReason};
 use quipu_message::{Block, Entry, Maybe, Message, ToolName, ToolUseId, Uuid, attachment, factory, synthetic};
 use quipu_transcript::AppendError;
 use tracing::Instrument as _;
@@ -21,6 +21,7 @@ use crate::api_call::ApiCallOutcome;
 use crate::attachments::new_attachment;
 use crate::clock::Clock;
 use crate::side_calls::last_text;
+use crate::spans::SpanStart;
 use crate::tool_runs::{ToolOutcome, ToolRuns};
 use crate::turn_state::{TurnEnd, TurnState};
 
@@ -54,9 +55,12 @@ pub(crate) async fn run(ctx: &AgentContext<'_>, turn: &mut TurnState) -> TurnEnd
     let span = tracing::debug_span!(
         target: "quipu::turn", "turn", session = %ctx.session.identity.id(), subagent, api_calls = Empty, tool_calls = Empty, end = Empty
     );
+    let start = SpanStart::now();
     let end = run_steps(ctx, turn).instrument(span.clone()).await;
     span.record("api_calls", turn.api_calls).record("tool_calls", turn.tool_calls);
-    span.record("end", tracing::field::display(end.terminal_reason()));
+    let reason = end.terminal_reason();
+    span.record("end", tracing::field::display(&reason));
+    ctx.send_agent_span(start, (reason != TerminalReason::Completed).then_some(reason.as_str()));
     end
 }
 

@@ -8,10 +8,12 @@ use quipu_api::{ApiError, CacheTtl, Request, ToolChoiceMode};
 use quipu_message::tool::WebSearchInput;
 use quipu_message::tool::output::{WebSearchHits, WebSearchLink, WebSearchOutput};
 use quipu_message::{Block, Json, Maybe, Message, Role, ToolName, api};
+use quipu_otlp::SpanPlace;
 use serde_json::{Number, Value, json};
 
 use crate::model;
 use crate::session::Session;
+use crate::spans::ChatSpan;
 use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 
 /// The most searches of one tool call.
@@ -70,7 +72,7 @@ impl Tool for WebSearch {
                 return ToolOutput::tool_use_error("Give allowed_domains or blocked_domains, not both.");
             }
             tokio::select! {
-                found = self.search(input) => {
+                found = self.search(input, call.span) => {
                     found.unwrap_or_else(|error| ToolOutput::failure(format!("The web cannot be searched: {error}")))
                 }
                 () = call.cancel.cancelled() => ToolOutput::failure("The search was stopped."),
@@ -81,13 +83,16 @@ impl Tool for WebSearch {
 
 impl WebSearch {
     /// Makes the API calls of a search; continues a paused answer.
-    async fn search(&self, input: WebSearchInput) -> Result<ToolOutput, ApiError> {
+    async fn search(&self, input: WebSearchInput, span: Option<SpanPlace>) -> Result<ToolOutput, ApiError> {
         let started_at = Instant::now();
         let mut request = self.search_request(&input);
         let mut blocks = Vec::new();
         for _ in 0..=MAX_PAUSES {
             let asked = Instant::now();
-            let answer = self.session.client.call(&request).response().await?.message;
+            let span = ChatSpan::start(&self.session, span, &request.model, request.max_tokens);
+            let response = self.session.client.call(&request).response().await?;
+            span.complete(&response.message, response.request_id.as_ref());
+            let answer = response.message;
             let usage = answer.usage.get().cloned().unwrap_or_default();
             self.session.usage().add_api_call(&request.model, &usage, asked.elapsed());
             blocks.extend(answer.content.clone().into_blocks());

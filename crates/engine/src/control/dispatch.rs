@@ -17,6 +17,7 @@ use crate::input::Prompt;
 use crate::mcp::ServersSet;
 use crate::permission::EffectiveMode;
 use crate::session::Session;
+use crate::spans::ChatSpan;
 
 /// The response to a request and the entries to emit after it, or an error.
 type ControlResult = Result<(Option<Json>, Vec<Entry>), RequestError>;
@@ -421,9 +422,11 @@ async fn answer_side_question(session: &Arc<Session>, id: &str, question: &str) 
     request.messages = quipu_conversation::normalise(request.messages);
     request.has_uncached_tail = true;
     let started_at = Instant::now();
+    let span = ChatSpan::start(session, ctx.span, &request.model, request.max_tokens);
     let answer = session.client.call(&request).response().await.map_err(|error| error.to_string())?;
     let usage = answer.message.usage.get().cloned().unwrap_or_default();
     session.usage().add_api_call(&request.model, &usage, started_at.elapsed());
+    span.complete(&answer.message, answer.request_id.as_ref());
     let response = crate::side_calls::last_text(&answer.message);
     respond_with(&response::SideQuestionResponse { response, synthetic: false, ..Default::default() })
 }

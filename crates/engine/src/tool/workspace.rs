@@ -100,13 +100,14 @@ impl Drop for SharedWorkspace {
 }
 
 /// Variables with the agent's own credentials, which commands do not get.
-pub(crate) const SECRET_VARIABLES: [&str; 6] = [
+pub(crate) const SECRET_VARIABLES: [&str; 7] = [
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
     "ANTHROPIC_CUSTOM_HEADERS",
     "ANTHROPIC_FOUNDRY_API_KEY",
     "AWS_BEARER_TOKEN_BEDROCK",
     "CLAUDE_CODE_OAUTH_TOKEN",
+    "OTEL_EXPORTER_OTLP_HEADERS",
 ];
 
 impl Workspace {

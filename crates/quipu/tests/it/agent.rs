@@ -31,6 +31,7 @@ mod request_shape;
 mod sandbox;
 mod scripted_agent;
 mod scripted_cases;
+mod telemetry;
 mod work_folder;
 
 use std::collections::BTreeSet;
