@@ -9,6 +9,13 @@ export interface TokenCounts {
 }
 
 export interface SessionRow {
+  /** Names the session in addresses: its id, or `PROJECT:ID` if several sessions have the id. */
+  key: string;
+  /** Without the index there are no counts yet. */
+  is_indexed?: boolean;
+  /** Command that resumes the session. */
+  resume?: string | null;
+  size_bytes?: number | null;
   session_id: string;
   project: string;
   cwd: string | null;
@@ -49,7 +56,7 @@ export interface Overview {
   projects: { project: string; cwd: string | null; sessions: number; last_at: string | null; cost_usd: number }[];
   recent: SessionRow[];
   live: SessionRow[];
-  waiting: { session_id: string; on: string; since: string | null }[];
+  waiting: { key: string; session_id: string; on: string; since: string | null }[];
   today: { cost_usd: number; messages: number; sessions: number };
   yesterday_cost_usd: number;
 }
@@ -173,6 +180,7 @@ export interface FileChange {
 }
 
 export interface SearchHit {
+  key?: string;
   session_id: string;
   uuid: string | null;
   line: number;
@@ -187,6 +195,8 @@ export interface SearchHit {
 
 export interface UsageRow {
   key: string;
+  /** Address of the session, in reports by session. */
+  session_key?: string;
   models: string[];
   input_tokens: number;
   output_tokens: number;
@@ -309,6 +319,6 @@ export interface Settings {
 
 export type ServerEvent =
   | { type: "sessions" }
-  | { type: "session"; session_id: string; version: string; entries?: number }
+  | { type: "session"; key: string; session_id: string; version: string; entries?: number }
   | { type: "index"; state: string }
   | { type: "ping" };

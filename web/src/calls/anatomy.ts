@@ -4,8 +4,14 @@ import type { Call } from "../api/model.ts";
 export const PARTS = ["system", "tools", "context", "history", "question"] as const;
 export type Part = (typeof PARTS)[number];
 
-export function colorOf(part: string): string {
-  const index = PARTS.indexOf(part as Part);
+/** `context: reminders` is a part of the context. */
+export function partOf(name: string): Part | null {
+  return PARTS.find((part) => name === part || name.startsWith(`${part}:`)) ?? null;
+}
+
+export function colorOf(name: string): string {
+  const part = partOf(name);
+  const index = part ? PARTS.indexOf(part) : -1;
   return `var(--series-${index === -1 ? 6 : index + 1})`;
 }
 

@@ -4,6 +4,8 @@ import type { Call, CallBranch } from "../api/model.ts";
 export interface GraphRow {
   call: Call;
   lane: number;
+  /** Whether a branch begins with this call. */
+  isFirst: boolean;
   /** Lane of the parent branch if this is the first call of a branch that forked. */
   from: number | null;
   /** Lanes of branches that began before and go on after this row, or begin or end in it. */
@@ -40,7 +42,11 @@ export function layOut(calls: Call[], branches: CallBranch[]): { rows: GraphRow[
         isStart: first === index,
         isEnd: last === index,
       }));
-    return { call, lane, from: isFirst && parent !== null ? (lanes.get(parent) ?? null) : null, through };
+    return { call, lane, isFirst, from: isFirst && parent !== null ? (lanes.get(parent) ?? null) : null, through };
   });
   return { rows, lanes: Math.max(1, busyUntil.length) };
+}
+
+export function laneColor(lane: number): string {
+  return `var(--series-${(lane % 5) + 1})`;
 }

@@ -1,3 +1,4 @@
+import { duration, ENGLISH_UNITS } from "../lib/format.ts";
 import { preferences } from "../state/preferences.svelte.ts";
 import { type TextKey, texts } from "./texts.ts";
 
@@ -17,3 +18,8 @@ export function fill(text: string, values: Values): string {
 }
 
 export const language = () => (preferences.language === "zh" ? "zh-CN" : "en");
+
+/** A duration with the units of the chosen language. */
+export function durationText(ms: number | null | undefined): string {
+  return duration(ms, preferences.language === "zh" ? ["秒", "分", "小时", "天"] : ENGLISH_UNITS);
+}

@@ -30,7 +30,7 @@ test("counts are shortened at each thousand without showing 1000k", () => {
 });
 
 test("durations have at most two units", () => {
-  expect([40, 12_000, 61_000, 3_600_000, 7_860_000, 100_000_000].map(duration)).toEqual([
+  expect([40, 12_000, 61_000, 3_600_000, 7_860_000, 100_000_000].map((ms) => duration(ms))).toEqual([
     "0.1 s",
     "12 s",
     "1 min 1 s",

@@ -7,7 +7,7 @@ export function money(usd: number | null | undefined): string {
   const sign = usd < 0 ? "−" : "";
   if (size === 0) return "$0";
   if (size < 0.0005) return `${sign}<$0.001`;
-  if (size < 0.01) return `${sign}$${size.toFixed(3)}`;
+  if (size < 0.0095) return `${sign}$${size.toFixed(3)}`;
   if (size < 1000) return `${sign}$${size.toFixed(2)}`;
   return `${sign}$${Math.round(size).toLocaleString("en-US")}`;
 }
@@ -40,19 +40,23 @@ export function percent(share: number): string {
   return `${value > 0 && value < 10 ? value.toFixed(1) : Math.round(value)} %`;
 }
 
+/** Names of the units of a duration, from seconds to days. */
+export type DurationUnits = readonly [seconds: string, minutes: string, hours: string, days: string];
+export const ENGLISH_UNITS: DurationUnits = ["s", "min", "h", "d"];
+
 /** 0.4 s, 12 s, 3 min 5 s, 2 h 10 min, 3 d 4 h. */
-export function duration(ms: number | null | undefined): string {
+export function duration(ms: number | null | undefined, units: DurationUnits = ENGLISH_UNITS): string {
   if (ms === null || ms === undefined || Number.isNaN(ms)) return "";
-  if (ms < 950) return `${Math.max(0.1, ms / 1000).toFixed(1)} s`;
+  if (ms < 950) return `${Math.max(0.1, ms / 1000).toFixed(1)} ${units[0]}`;
   const seconds = Math.round(ms / 1000);
-  if (seconds < 60) return `${seconds} s`;
-  const pair = (major: number, a: string, minor: number, b: string) =>
-    minor ? `${major} ${a} ${minor} ${b}` : `${major} ${a}`;
-  if (seconds < 3600) return pair(Math.floor(seconds / 60), "min", seconds % 60, "s");
+  if (seconds < 60) return `${seconds} ${units[0]}`;
+  const pair = (unit: 1 | 2 | 3, major: number, minor: number) =>
+    minor ? `${major} ${units[unit]} ${minor} ${units[unit - 1]}` : `${major} ${units[unit]}`;
+  if (seconds < 3600) return pair(1, Math.floor(seconds / 60), seconds % 60);
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 1440) return pair(Math.floor(minutes / 60), "h", minutes % 60, "min");
+  if (minutes < 1440) return pair(2, Math.floor(minutes / 60), minutes % 60);
   const hours = Math.floor(minutes / 60);
-  return pair(Math.floor(hours / 24), "d", hours % 24, "h");
+  return pair(3, Math.floor(hours / 24), hours % 24);
 }
 
 export function bytes(size: number): string {

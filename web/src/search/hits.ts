@@ -10,9 +10,10 @@ export interface HitsOfSession {
 export function groupHits(hits: SearchHit[]): HitsOfSession[] {
   const groups = new Map<string, HitsOfSession>();
   for (const hit of hits) {
-    const group = groups.get(hit.session_id) ?? { session: hit.session_id, project: hit.project ?? null, hits: [] };
+    const key = hit.key ?? hit.session_id;
+    const group = groups.get(key) ?? { session: key, project: hit.project ?? null, hits: [] };
     group.hits.push(hit);
-    groups.set(hit.session_id, group);
+    groups.set(key, group);
   }
   return [...groups.values()];
 }

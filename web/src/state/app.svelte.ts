@@ -33,7 +33,7 @@ class App {
     this.loadSessions();
     followEvents(
       (event) => {
-        if (event.type === "session") this.grown.set(event.session_id, event.version);
+        if (event.type === "session") this.grown.set(event.key ?? event.session_id, event.version);
         if (event.type === "sessions" || event.type === "index") this.listChanged();
       },
       (isOpen) => {
@@ -76,8 +76,8 @@ class App {
     this.loadStatus();
   }
 
-  session(id: string): SessionRow | undefined {
-    return this.sessions.find((row) => row.session_id === id);
+  session(key: string): SessionRow | undefined {
+    return this.sessions.find((row) => row.key === key);
   }
 
   /** Shows a short message at the bottom of the page. */
