@@ -38,6 +38,8 @@ export interface SessionRow {
   version: string | null;
   live?: boolean;
   waiting?: string | null;
+  /** Text of the question, first line of the plan, or name of the tool that it waits for. */
+  activity_detail?: string | null;
   tags?: string[];
   starred?: boolean;
 }
@@ -319,6 +321,7 @@ export interface Settings {
 
 export type ServerEvent =
   | { type: "sessions" }
-  | { type: "session"; key: string; session_id: string; version: string; entries?: number }
+  | { type: "session"; key: string }
+  | { type: "activity"; key: string; live: boolean; waiting: string | null }
   | { type: "index"; state: string }
   | { type: "ping" };

@@ -42,6 +42,8 @@ export class SessionModel {
   focusLine = $state<number | null>(null);
   /** Items that arrived since the end of the list was last on screen. */
   added = $state(0);
+  #isGrowing = false;
+  #isGrowthPending = false;
   rows = $derived.by(() => visibleRows(this.items.entries, this.turns, this.folded));
 
   constructor(readonly id: string) {
@@ -114,10 +116,21 @@ export class SessionModel {
     this.layout += 1;
   }
 
+  /** Loads what was appended. Calls during a load are answered by one more load after it. */
   async grow(): Promise<void> {
-    const [result] = await Promise.all([this.items.grow(), this.loadDetail()]);
-    if (result.isReset) this.layout += 1;
-    this.added += result.added;
+    this.#isGrowthPending = true;
+    if (this.#isGrowing) return;
+    this.#isGrowing = true;
+    try {
+      while (this.#isGrowthPending) {
+        this.#isGrowthPending = false;
+        const [result] = await Promise.all([this.items.grow(), this.loadDetail()]);
+        if (result.isReset) this.layout += 1;
+        this.added += result.added;
+      }
+    } finally {
+      this.#isGrowing = false;
+    }
     this.loadFigures();
   }
 

@@ -16,11 +16,14 @@ class App {
   now = $state(Date.now());
   /** Raised when the list of sessions changed on disk. */
   listVersion = $state(0);
-  /** Last known version of each session that grew while the page was open. */
-  grown = new SvelteMap<string, string>();
+  /** How often the files of each session changed while the page was open. */
+  changes = new SvelteMap<string, number>();
+  /** Raised when a session began or stopped to work or to wait. */
+  activityVersion = $state(0);
   dialog = $state<"palette" | "help" | null>(null);
   isRailOpen = $state(false);
   message = $state<string | null>(null);
+  #listTimer: ReturnType<typeof setTimeout> | undefined;
   #messageTimer: ReturnType<typeof setTimeout> | undefined;
 
   start(): () => void {
@@ -33,7 +36,8 @@ class App {
     this.loadSessions();
     followEvents(
       (event) => {
-        if (event.type === "session") this.grown.set(event.key ?? event.session_id, event.version);
+        if (event.type === "session") this.changes.set(event.key, (this.changes.get(event.key) ?? 0) + 1);
+        if (event.type === "activity") this.setActivity(event);
         if (event.type === "sessions" || event.type === "index") this.listChanged();
       },
       (isOpen) => {
@@ -70,10 +74,20 @@ class App {
     this.hasSessions = true;
   }
 
+  /** A session began or stopped to work or to wait; its row is changed without loading the list. */
+  private setActivity({ key, live, waiting }: { key: string; live: boolean; waiting: string | null }) {
+    this.sessions = this.sessions.map((row) => (row.key === key ? { ...row, live, waiting } : row));
+    this.activityVersion += 1;
+  }
+
+  /** Loads the list again, at most once a second: a session that is being written changes it all the time. */
   private listChanged() {
-    this.listVersion += 1;
-    this.loadSessions();
-    this.loadStatus();
+    this.#listTimer ??= setTimeout(() => {
+      this.#listTimer = undefined;
+      this.listVersion += 1;
+      this.loadSessions();
+      this.loadStatus();
+    }, 1000);
   }
 
   session(key: string): SessionRow | undefined {

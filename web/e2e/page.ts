@@ -1,0 +1,59 @@
+import type { Browser, Page } from "playwright-core";
+import { launchBrowser } from "./browser.mjs";
+import { startServer } from "./server.mjs";
+import { scratchFolder } from "./sessions.mjs";
+
+export type Server = Awaited<ReturnType<typeof startServer>>;
+
+/** A server on a scratch folder, a browser, and what went wrong in its pages. */
+export class TestPage {
+  readonly faults: string[] = [];
+  readonly foreign: string[] = [];
+
+  private constructor(
+    readonly home: string,
+    readonly server: Server,
+    private readonly browser: Browser,
+    readonly page: Page,
+  ) {}
+
+  /** `prepare` writes further sessions before the server starts. */
+  static async open(prepare: (home: string) => void = () => {}, language = "en-US"): Promise<TestPage> {
+    const home = scratchFolder();
+    prepare(home);
+    const [server, browser] = await Promise.all([startServer(home), launchBrowser()]);
+    const context = await browser.newContext({
+      viewport: { width: 1280, height: 800 },
+      locale: language,
+      timezoneId: "UTC",
+      permissions: ["clipboard-read", "clipboard-write"],
+    });
+    const page = await context.newPage();
+    const test = new TestPage(home, server, browser, page);
+    page.on("console", (message) => {
+      if (message.type() === "error") test.faults.push(message.text());
+    });
+    page.on("pageerror", (error) => test.faults.push(String(error)));
+    page.on("request", (request) => {
+      const url = request.url();
+      if (!url.startsWith(server.origin) && !url.startsWith("data:") && !url.startsWith("blob:"))
+        test.foreign.push(url);
+    });
+    page.on("dialog", (dialog) => {
+      test.faults.push(`dialog: ${dialog.message()}`);
+      dialog.dismiss();
+    });
+    await page.goto(server.address);
+    return test;
+  }
+
+  async go(path: string): Promise<Page> {
+    await this.page.goto(this.server.origin + path);
+    return this.page;
+  }
+
+  async close() {
+    await this.browser.close();
+    this.server.stop();
+  }
+}

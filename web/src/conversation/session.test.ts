@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import type { Turn } from "../api/model.ts";
+import { turnAt, visibleRows } from "./session.svelte.ts";
+
+const turn = (number: number, position: number): Turn => ({
+  turn: number,
+  position,
+  entries: 0,
+  line: position + 1,
+  prompt: null,
+  started_at: null,
+});
+const turns = [turn(1, 2), turn(2, 5), turn(3, 9)];
+
+test("a position belongs to the turn that began last", () => {
+  expect([0, 2, 4, 5, 100].map((position) => turnAt(turns, position)?.turn)).toEqual([undefined, 1, 1, 2, 3]);
+  expect(turnAt([], 3)).toBeUndefined();
+});
+
+test("a folded turn keeps its prompt only", () => {
+  expect(visibleRows(11, turns, new Set([2]))).toEqual([0, 1, 2, 3, 4, 5, 9, 10]);
+  expect(visibleRows(3, turns, new Set())).toEqual([0, 1, 2]);
+});

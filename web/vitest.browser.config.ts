@@ -1,0 +1,12 @@
+import { defineConfig } from "vitest/config";
+
+// Tests of the whole page in Chromium, against `quipu serve` on scratch folders.
+export default defineConfig({
+  test: {
+    include: ["e2e/**/*.test.ts"],
+    environment: "node",
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    fileParallelism: false,
+  },
+});
