@@ -6,7 +6,7 @@ QUIPU := $(or $(CARGO_TARGET_DIR),target)/quick/quipu
 
 LIBRARIES := message conversation transcript render index api engine sdk trace server
 
-.PHONY: run test build lint deny package fuzz bench crash interop clean
+.PHONY: run test build web test-web lint deny package fuzz bench crash interop clean
 
 # Shows what quipu does on your own sessions, or on the bundled ones if you have none.
 run: build
@@ -17,7 +17,28 @@ run: build
 	run check -q; run show $$session --tail 12; run usage monthly; run; \
 	echo; echo "Next: $(QUIPU) --claude-dir $$dir show $$session, or $(QUIPU) --help"
 
-build:
+# The page, which is compiled into the program. Without Node the program has a page that explains this.
+PAGE := crates/server/dist/index.html
+PAGE_SOURCES := $(shell find web/src web/public web/index.html web/*.ts web/*.js -type f 2>/dev/null)
+
+web:
+	@if command -v npm >/dev/null 2>&1; then $(MAKE) --no-print-directory $(PAGE); \
+		else echo "Node is not installed: the program is built without its page"; fi
+
+web/node_modules/.package-lock.json: web/package-lock.json
+	cd web && npm ci --no-audit --no-fund
+	@touch $@
+
+$(PAGE): web/node_modules/.package-lock.json $(PAGE_SOURCES)
+	cd web && npm run --silent build
+	@rm -rf crates/server/dist && cp -R web/dist crates/server/dist
+
+# Checks and tests of the page: types, style, components, and all of it in Chromium.
+test-web: web build
+	@if command -v npm >/dev/null 2>&1; then cd web && npm run --silent check && npm run --silent test && npm run --silent test:browser; \
+		else echo "Node is not installed: THE PAGE IS NOT TESTED"; fi
+
+build: web
 	@$(CARGO) build --profile quick -p quipu --bin quipu --no-default-features
 
 # All checks: formatting, lints, documentation, tests, licences.
@@ -26,6 +47,7 @@ test: lint
 		then $(CARGO) nextest run --workspace --no-fail-fast; \
 		else $(CARGO) test --workspace --no-fail-fast --lib --bins --tests --examples; fi
 	$(CARGO) test --workspace --doc
+	@$(MAKE) --no-print-directory test-web
 	@$(MAKE) --no-print-directory deny
 
 lint:
