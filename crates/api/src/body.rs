@@ -15,9 +15,13 @@ use quipu_message::Message;
 /// Messages that no longer change, encoded as JSON. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct EncodedHistory {
-    /// The messages with commas between them; one chunk for each call of `append`.
+    /// The messages with commas between them.
     chunks: Vec<Bytes>,
 }
+
+/// Smaller chunks are merged with the next one: each chunk costs every later call some time, and
+/// copying this many bytes costs less.
+const MERGED_CHUNK_BYTES: usize = 64 << 10;
 
 impl EncodedHistory {
     /// Encodes messages and adds them at the end.
@@ -29,8 +33,12 @@ impl EncodedHistory {
             }
             serde_json::to_writer(&mut encoded, message)?;
         }
-        if !encoded.is_empty() {
-            self.chunks.push(encoded.into());
+        if encoded.is_empty() {
+            return Ok(());
+        }
+        match self.chunks.last_mut() {
+            Some(last) if last.len() < MERGED_CHUNK_BYTES => *last = [last, encoded.as_slice()].concat().into(),
+            _ => self.chunks.push(encoded.into()),
         }
         Ok(())
     }

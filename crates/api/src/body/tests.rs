@@ -22,9 +22,20 @@ fn history_is_one_list_that_only_grows() {
 }
 
 #[test]
+fn many_small_appends_give_few_chunks() {
+    let mut history = EncodedHistory::default();
+    for turn in 0..5000 {
+        history.append(&[Message::new(Role::User, format!("question {turn}"))]).unwrap();
+    }
+    let bytes: usize = history.chunks().iter().map(Bytes::len).sum();
+    assert!(bytes > 200_000);
+    assert!(history.chunks().len() <= bytes / MERGED_CHUNK_BYTES + 1, "{} chunks", history.chunks().len());
+}
+
+#[test]
 fn a_clone_shares_its_chunks() {
     let mut history = EncodedHistory::default();
-    history.append(&[Message::new(Role::User, "a".repeat(1000))]).unwrap();
+    history.append(&[Message::new(Role::User, "a".repeat(MERGED_CHUNK_BYTES))]).unwrap();
     let kept = history.clone();
     history.append(&[Message::new(Role::Assistant, "b")]).unwrap();
     assert_eq!(kept.chunks()[0].as_ptr(), history.chunks()[0].as_ptr());
