@@ -174,6 +174,9 @@ impl ReaderTask {
 
     async fn read_entries(&mut self) -> StopReason {
         loop {
+            // Without it an agent that always has more output fills the mailbox before the host's
+            // task runs: the first message is late, and all of them have left the processor's cache.
+            tokio::task::coop::consume_budget().await;
             let line = match self.next_line().await {
                 Ok(Some(ReadLine::Line(line))) => line,
                 Ok(Some(ReadLine::TooLong(head))) => {
