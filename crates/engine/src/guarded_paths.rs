@@ -4,6 +4,8 @@
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
+use quipu_message::text;
+
 use crate::path::resolve;
 
 /// Guarded folders, at any depth.
@@ -149,8 +151,5 @@ pub(crate) fn guarded_names(path: &Path) -> impl Iterator<Item = String> {
 
 /// Whether a character is invisible: Unicode spaces, and marks that change how text is displayed.
 pub(crate) fn is_invisible(c: char) -> bool {
-    c.is_whitespace()
-        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{200b}'..='\u{200f}')
-        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}')
-        || matches!(c, '\u{e0000}'..='\u{e007f}')
+    c.is_whitespace() || text::is_invisible(c) || text::is_joiner(c)
 }

@@ -1,4 +1,4 @@
-//! Strings borrowed from a line where its bytes allow it.
+//! Strings borrowed from a line where its bytes allow it, and characters that are not shown.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -134,4 +134,18 @@ impl<'de: 'a, 'a> Deserialize<'de> for Scalar<'a> {
         }
         d.deserialize_any(ScalarVisitor)
     }
+}
+
+/// Whether a character is shown as nothing or changes the order of others: format characters,
+/// fillers and tags. Control characters, white space and [joiners](is_joiner) are not included.
+pub fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
+        | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Whether a character joins or separates its neighbours invisibly. Persian text and emoji need them.
+pub fn is_joiner(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}')
 }

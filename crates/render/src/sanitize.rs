@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use std::iter::Peekable;
 use std::str::CharIndices;
 
+use quipu_message::text::is_invisible;
+
 #[cfg(test)]
 mod tests;
 
@@ -43,15 +45,6 @@ fn is_unsafe_char(c: char) -> bool {
         ' '..='~' => false,
         _ => c.is_control() || is_invisible(c) || matches!(c, '\u{2028}' | '\u{2029}'),
     }
-}
-
-/// Whether a formatting character is invisible. Joiners are not included: Persian text and emoji
-/// need them.
-fn is_invisible(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
-        | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
-        | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 type Chars<'a> = Peekable<CharIndices<'a>>;

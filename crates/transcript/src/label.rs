@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use quipu_message::bookkeeping::{CustomTitle, Tag};
-use quipu_message::{Entry, Line, SessionId};
+use quipu_message::{Entry, Line, SessionId, text};
 
 use crate::append::{AppendError, Journal};
 
@@ -74,8 +74,6 @@ fn trim_non_blank(text: &str) -> Option<String> {
 
 /// Control, format and private characters.
 fn is_invisible(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}')
-        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
-        || matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..)
+    let is_private = matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..);
+    c.is_control() || text::is_invisible(c) || text::is_joiner(c) || is_private
 }
