@@ -64,6 +64,8 @@ pub struct SessionFacts {
     pub cwd: Option<String>,
     /// Title given by the user, or else the generated one.
     pub title: Option<String>,
+    /// Tag given by the user; `None` if it was removed.
+    pub tag: Option<String>,
     /// First prompt of the user. A local command without a response, such as `/clear`, is
     /// used only if there is no other prompt.
     pub first_prompt: Option<String>,
@@ -113,6 +115,9 @@ impl SessionFacts {
         }
         if let Some(title) = &view.custom_title {
             self.title = Some(title.to_string());
+        }
+        if let Some(tag) = view.tag.as_deref().filter(|_| view.kind.as_deref() == Some("tag")) {
+            self.tag = Some(tag.to_owned()).filter(|tag| !tag.is_empty());
         }
         self.compacted |= view.is_compact_summary == Some(true) || view.subtype.as_deref() == Some("compact_boundary");
     }

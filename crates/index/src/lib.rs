@@ -51,13 +51,16 @@ mod terms;
 mod tokenizer;
 mod usage;
 mod usage_archive;
+mod usage_json;
 
 pub use catalogue::{Catalogue, ProgressCallback, SessionStatus};
 pub use counter::UsageCounter;
 pub use ledger::{SessionUsage, UsageLedger};
 pub use listed_session::ListedSession;
 pub use scan::scan_session;
-pub use search::{Hit, MatchingLine, Pattern, Query, SearchHits, SearchRole, SessionKey, hits_in_line, matching_lines};
+pub use search::{
+    FileHits, Hit, MatchingLine, Pattern, Query, SearchHits, SearchRole, SessionKey, hits_in_line, matching_lines,
+};
 pub use skeleton_store::SkeletonStore;
 pub use store::IndexError;
 pub use terms::{PatternError, SearchTerms};
@@ -65,3 +68,4 @@ pub use usage::{
     GroupBy, TimeWindow, UnpricedCount, UnpricedKind, UsageAmounts, UsageBlock, UsageRecord, UsageReport, UsageRow,
 };
 pub use usage_archive::archived_usage;
+pub use usage_json::usage_json;

@@ -27,6 +27,8 @@ pub struct ListedSession {
     pub path: PathBuf,
     /// Title given by the user, or else the generated one.
     pub title: Option<String>,
+    /// Tag given by the user.
+    pub tag: Option<String>,
     /// First prompt of the user.
     pub first_prompt: Option<String>,
     /// Earliest timestamp, as ISO 8601.
@@ -97,6 +99,7 @@ impl ListedSession {
             title: overview.title().or(overview.summary.as_deref()).map(str::to_owned),
             cwd: overview.cwd,
             path: file.path.clone(),
+            tag: overview.tag,
             first_prompt: overview.first_prompt,
             started_at: overview.started_at,
             ended_at: overview.ended_at,
@@ -111,7 +114,7 @@ impl ListedSession {
             metrics;
         self.cwd = facts.cwd;
         self.title = facts.title;
-        self.first_prompt = facts.first_prompt;
+        (self.tag, self.first_prompt) = (facts.tag, facts.first_prompt);
         (self.started_at, self.ended_at) = (started_at, ended_at);
         (self.turns, self.messages) = (turns, messages);
         (self.models, self.unpriced_models) = (models, unpriced_models);

@@ -13,8 +13,10 @@ use serde::{Serialize, Serializer};
 use crate::line_text::TextKind;
 use crate::terms::TermMatch;
 
+mod file_hits;
 mod file_search;
 
+pub use file_hits::FileHits;
 pub use file_search::{MatchingLine, Pattern, hits_in_line, matching_lines};
 
 /// Filters and limits of a search.

@@ -10,7 +10,7 @@ use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OpenFlags};
 
 /// Increased whenever the tables, or the meaning of their values, change.
-const SCHEMA_VERSION: i64 = 11;
+const SCHEMA_VERSION: i64 = 12;
 
 /// Why the index cannot be used.
 #[derive(Debug, thiserror::Error)]

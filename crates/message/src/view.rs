@@ -218,6 +218,8 @@ borrowed! {
         forked_from: ForkView<'a> = "forkedFrom",
         /// Title from the user.
         custom_title: Str<'a> = "customTitle",
+        /// Tag from the user, on `tag` lines.
+        tag: Str<'a>,
         /// Title from the model.
         ai_title: Str<'a> = "aiTitle",
         /// Text of a `summary` line.

@@ -427,6 +427,16 @@ pub(crate) enum ExportFormat {
     Json,
 }
 
+impl From<ExportFormat> for quipu_render::ExportFormat {
+    fn from(format: ExportFormat) -> Self {
+        match format {
+            ExportFormat::Html => Self::Html,
+            ExportFormat::Markdown => Self::Markdown,
+            ExportFormat::Json => Self::Json,
+        }
+    }
+}
+
 const DIFF_EXAMPLES: &str = "\
 Examples:
   quipu diff latest                        changes of the latest session

@@ -4,21 +4,21 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
-use quipu_render::{ChangeStatus, FileChange, file_changes, sanitize};
+use quipu_render::{ChangeStatus, FileChange, SessionDetails, file_changes, sanitize};
 use quipu_transcript::{FileBackups, load_session};
 
 use crate::args::DiffArgs;
 use crate::error::{print_note, print_warning};
 use crate::global::GlobalArgs;
 use crate::output::Output;
-use crate::session_details::session_details;
 use crate::table::{Column, Table};
+use crate::time::local_time_with_zone;
 use crate::{format, sessions};
 
 pub(crate) fn run(args: &DiffArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
     let path = sessions::resolve_session(&args.session, global)?;
     let conversation = load_session(&path)?;
-    let cwd = session_details(&conversation, None).cwd;
+    let cwd = SessionDetails::new(&conversation, None, local_time_with_zone).cwd;
     let backups = FileBackups::read(&path);
     let backup = |file: &str| backups.original_content(file, cwd.as_deref().unwrap_or_default());
     let changes = file_changes(&conversation.for_ui(), cwd.as_deref(), &backup);

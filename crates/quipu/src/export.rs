@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use quipu_conversation::{Conversation, Metrics, UiOptions};
-use quipu_render::{Html, Markdown, Redactor, SessionDetails};
+use quipu_render::{ExportedSession, SessionDetails, hidden_summary};
 use quipu_transcript::{load_reader, load_session, measure, measure_reader};
 
 use crate::args::{ExportArgs, ExportFormat};
@@ -14,8 +14,7 @@ use crate::error::{Failure, print_note};
 use crate::global::GlobalArgs;
 use crate::output::Output;
 use crate::output_file::write_file;
-use crate::session_details::{hidden_summary, session_details};
-use crate::time::format_local_time;
+use crate::time::{format_local_time, local_time_with_zone};
 use crate::{format, prices, sessions};
 
 mod archive;
@@ -27,7 +26,7 @@ pub(crate) fn run(args: &ExportArgs, global: &GlobalArgs, output: &Output) -> Re
     }
     let format = export_format(args, global)?;
     let (conversation, metrics) = open_session(session, global)?;
-    let document = ExportedSession::new(&conversation, &metrics, args, format)?;
+    let document = export(&conversation, &metrics, args, format)?;
     if args.to == Path::new("-") {
         output.print_bytes(document.text.as_bytes())?;
     } else {
@@ -38,7 +37,7 @@ pub(crate) fn run(args: &ExportArgs, global: &GlobalArgs, output: &Output) -> Re
         }
         print_note(global, &format!("{} written to {}", format::count(items, "item"), args.to.display()));
     }
-    if let Some(hidden) = document.hidden {
+    if let Some(hidden) = document.details.not_shown {
         print_note(global, &format!("left out: {hidden}; `quipu show --full` shows all"));
     }
     if args.redact {
@@ -54,44 +53,18 @@ fn masked_note<'a>(counts: impl IntoIterator<Item = (&'a &'static str, &'a u64)>
     format!("masked: {list}; read the result before you share it")
 }
 
-/// A rendered conversation.
-struct ExportedSession {
-    text: String,
-    item_count: usize,
-    /// Facts about the session, masked with `--redact`.
-    details: SessionDetails,
-    /// Summary of the items that are left out; `None` if there are none.
-    hidden: Option<String>,
-    redactor: Redactor,
-}
-
-impl ExportedSession {
-    fn new(conversation: &Conversation, metrics: &Metrics, args: &ExportArgs, format: ExportFormat) -> Result<Self> {
-        let (mut items, left_out) = conversation.for_ui_and_left_out(UiOptions::default());
-        let mut details = session_details(conversation, Some(metrics));
-        let hidden = hidden_summary(left_out).filter(|_| !args.parts.is_partial());
-        details.not_shown.clone_from(&hidden);
-        args.parts.select(&mut items, conversation)?;
-        let mut redactor = Redactor::new(&details);
-        if args.redact {
-            items.iter_mut().for_each(|item| redactor.redact_item(item));
-            redactor.redact_details(&mut details);
-        }
-        let text = match format {
-            ExportFormat::Html => {
-                Html { details: details.clone(), format_time: format_local_time, ..Html::default() }.render(&items)
-            }
-            ExportFormat::Markdown => Markdown {
-                details: details.clone(),
-                show_full: true,
-                format_time: format_local_time,
-                ..Markdown::default()
-            }
-            .render(&items),
-            ExportFormat::Json => serde_json::to_string(&items)? + "\n",
-        };
-        Ok(Self { text, item_count: items.len(), details, hidden, redactor })
-    }
+/// Renders the part of a conversation that the options select.
+fn export(
+    conversation: &Conversation,
+    metrics: &Metrics,
+    args: &ExportArgs,
+    format: ExportFormat,
+) -> Result<ExportedSession> {
+    let (mut items, left_out) = conversation.for_ui_and_left_out(UiOptions::default());
+    let mut details = SessionDetails::new(conversation, Some(metrics), local_time_with_zone);
+    details.not_shown = hidden_summary(left_out).filter(|_| !args.parts.is_partial());
+    args.parts.select(&mut items, conversation)?;
+    Ok(ExportedSession::new(items, details, format.into(), args.redact, format_local_time))
 }
 
 /// The format of `--as`, or else of the file extension.

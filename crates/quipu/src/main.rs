@@ -23,7 +23,6 @@ mod explain;
 mod export;
 mod filter;
 mod follow;
-mod format;
 mod global;
 mod live_view;
 mod log;
@@ -43,7 +42,6 @@ mod resume;
 mod search;
 mod secrets;
 mod serve;
-mod session_details;
 mod session_table;
 mod sessions;
 mod shell;
@@ -62,6 +60,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use clap::{CommandFactory, Parser};
+use quipu_render::format;
 
 use crate::args::{Args, Command};
 use crate::output::Output;

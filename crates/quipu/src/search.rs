@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use quipu_index::{
-    Hit, Pattern, PatternError, Query, SearchHits, SearchRole, SearchTerms, SessionKey, hits_in_line, matching_lines,
+    FileHits, Hit, Pattern, PatternError, Query, SearchHits, SearchRole, SearchTerms, SessionKey, matching_lines,
 };
 use quipu_render::sanitize;
 use quipu_transcript::{SessionOverview, error_chain, find};
@@ -19,10 +19,10 @@ use crate::catalogue::{self, progress_bar, update_progress};
 use crate::claude_dirs::claude_dirs;
 use crate::error::{Failure, print_note, print_warnings};
 use crate::format;
+use crate::format::truncate;
 use crate::global::GlobalArgs;
 use crate::output::Output;
 use crate::parallel;
-use crate::table::truncate;
 use crate::time::{format_local_time, now};
 
 /// Hits per session in text output; `--session` shows the others.
@@ -157,39 +157,16 @@ fn search_files(pattern: &Pattern, query: &Query, global: &GlobalArgs) -> Search
     errors.extend(unread);
     histories.retain(|history| query.includes_session(&history.project, history.id.as_str()));
     histories.sort_by_key(|history| std::cmp::Reverse(history.main_file().modified));
-    let (mut found, mut is_more, mut seen) = (SearchHits::default(), false, HashSet::new());
+    let mut found = FileHits::new(pattern, query);
     let searched = parallel::map_files(&histories, "searching", global, |history| {
         (history.clone(), matching_lines(history, pattern))
     });
     for (history, (places, unread)) in searched {
         errors.extend(unread);
-        let mut left = query.limit_per_session;
-        for place in places.iter().rev() {
-            if found.hits.len() >= query.limit {
-                is_more = true;
-                break;
-            }
-            let mut hits = hits_in_line(&history, place, pattern, query);
-            hits.retain(|hit| {
-                let (entry, snippet) = hit.dedup_key();
-                seen.insert((entry, snippet.to_owned()))
-            });
-            let is_capped = hits.len() > left;
-            hits.truncate(left);
-            left -= hits.len();
-            found.hits.extend(hits);
-            if is_capped {
-                found
-                    .capped_sessions
-                    .insert(SessionKey { project: history.project.to_string(), id: history.id.to_string() });
-                break;
-            }
-        }
+        found.add(&history, &places);
     }
     print_warnings(&errors);
-    is_more |= found.hits.len() > query.limit;
-    found.hits.truncate(query.limit);
-    found.hits.sort_by(|a, b| b.timestamp.cmp(&a.timestamp));
+    let (found, is_more) = found.finish();
     if is_more {
         print_note(global, &format!("the latest {}; --limit may show more", format::count(query.limit, "hit")));
     }

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use crate::args::ServeArgs;
 use crate::catalogue::{cache_folder, data_folder, state_folder};
 use crate::claude_dirs::claude_dirs;
+use crate::config::config_path;
 use crate::error::{Failure, print_note, print_warning};
 use crate::global::GlobalArgs;
 use crate::output::Output;
@@ -65,6 +66,7 @@ fn server_options(args: &ServeArgs, global: &GlobalArgs) -> Result<(ServerOption
         claude_dirs: claude_dirs(global),
         cache_folder: cache_folder(),
         data_folder: data_folder(),
+        config_file: config_path(),
         prices: prices::load()?,
         token: load_token()?,
         is_demo: args.demo,

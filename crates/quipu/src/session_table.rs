@@ -4,8 +4,9 @@ use quipu_conversation::headline;
 use quipu_index::ListedSession;
 
 use crate::format;
+use crate::format::truncate;
 use crate::output::Output;
-use crate::table::{Column, Table, truncate};
+use crate::table::{Column, Table};
 use crate::time::format_local_time;
 
 const COLUMNS: [Column; 7] = [

@@ -6,9 +6,9 @@
 
 use anstyle::{AnsiColor, Style};
 use quipu_render::sanitize;
-use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
+use crate::format::truncate;
 use crate::output::Output;
 
 #[cfg(test)]
@@ -142,21 +142,4 @@ impl Table {
             }
         }
     }
-}
-
-/// Truncates a text to a width in terminal cells, with `…` at the end if something is left out.
-pub(crate) fn truncate(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
-    }
-    let (mut used, mut out) = (1, String::new());
-    for grapheme in text.graphemes(true) {
-        used += grapheme.width();
-        if used > width {
-            break;
-        }
-        out.push_str(grapheme);
-    }
-    out.truncate(out.trim_end().len());
-    if width > 0 { out + "…" } else { out }
 }

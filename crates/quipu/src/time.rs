@@ -28,6 +28,14 @@ pub(crate) fn format_local_time(timestamp: &str) -> String {
     }
 }
 
+/// A timestamp in the local time zone with its abbreviation; unchanged if it cannot be parsed.
+pub(crate) fn local_time_with_zone(timestamp: &str) -> String {
+    match timestamp.parse::<Timestamp>() {
+        Ok(time) => time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M %Z").to_string(),
+        Err(_) => timestamp.to_owned(),
+    }
+}
+
 /// Parses `Europe/Berlin`, `UTC` or an offset such as `+09:00`.
 pub(crate) fn parse_time_zone(text: &str) -> Result<TimeZone, &'static str> {
     let parsed = DateTimeParser::new().parse_time_zone(text);

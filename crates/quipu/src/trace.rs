@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args as ClapArgs, Subcommand};
-use quipu_conversation::price::Prices;
 use quipu_trace::{Call, Trace};
 
 use crate::error::{Failure, print_warning};
@@ -75,11 +74,6 @@ pub(crate) fn run(args: &TraceArgs, global: &GlobalArgs, output: &Output) -> Res
         TraceCommand::Diff(args) => diff::run(args, global, output),
         TraceCommand::Export(args) => export::run(args, global, output),
     }
-}
-
-/// Cost of a call in US dollars; `None` if it is not known.
-fn call_cost(call: &Call, prices: &Prices) -> Option<f64> {
-    call.cost(prices)?.usd().map(|usd| usd.as_f64())
 }
 
 /// The call with an id, or a unique beginning of one.

@@ -7,10 +7,9 @@ use anyhow::Result;
 use jiff::tz::TimeZone;
 use quipu_index::{
     Catalogue, GroupBy, ListedSession, TimeWindow, UsageCounter, UsageLedger, UsageRecord, UsageReport, archived_usage,
-    scan_session,
+    scan_session, usage_json,
 };
 use quipu_transcript::{SessionOverview, find};
-use serde_json::{Map, Value, json};
 
 use crate::args::{UsageArgs, UsageGroup};
 use crate::catalogue;
@@ -50,7 +49,7 @@ pub(crate) fn run(args: &UsageArgs, global: &GlobalArgs, output: &Output) -> Res
         print_note(global, &"no block of that time is over, so `--token-limit max` has nothing to compare with");
     }
     if global.json {
-        output.print_json(&report_json(&report, args.group, &sessions, limit)?)?;
+        output.print_json(&usage_json(&report, by, &sessions, limit))?;
         return Ok(ExitCode::SUCCESS);
     }
     if report.rows.is_empty() {
@@ -173,59 +172,4 @@ fn group_by(group: UsageGroup) -> GroupBy {
 fn has_copies(report: &UsageReport, args: &UsageArgs, sessions: &[ListedSession]) -> bool {
     let all: f64 = sessions.iter().map(|session| session.cost_usd).sum();
     args.group == UsageGroup::Session && args.filters.is_empty() && all > report.totals.cost.as_f64() + 0.005
-}
-
-/// The report as JSON. Each row also has its key under a specific name, such as `date`, and the
-/// fields of its session.
-fn report_json(
-    report: &UsageReport,
-    group: UsageGroup,
-    sessions: &[ListedSession],
-    limit: Option<u64>,
-) -> Result<Value> {
-    let mut document = serde_json::to_value(report)?;
-    let sessions: HashMap<&str, &ListedSession> =
-        sessions.iter().rev().map(|session| (session.session_id.as_str(), session)).collect();
-    let rows = document["rows"].as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut);
-    for (row, counted) in rows.zip(&report.rows) {
-        let key = row["key"].as_str().unwrap_or_default().to_owned();
-        let mut more = |name: &str, value: Value| {
-            row.entry(name.to_owned()).or_insert(value);
-        };
-        match group {
-            UsageGroup::Daily => more("date", json!(key)),
-            UsageGroup::Weekly => more("week", json!(key)),
-            UsageGroup::Monthly => more("month", json!(key)),
-            UsageGroup::Model => more("model", json!(key)),
-            UsageGroup::Tool => more("tool", json!(key)),
-            UsageGroup::Agent => more("agent", json!(key)),
-            UsageGroup::Block => {
-                if let Some(limit) = limit {
-                    more("token_limit", json!(limit));
-                    more("token_limit_used", json!(counted.tokens.total() as f64 / limit as f64));
-                }
-            }
-            UsageGroup::Project => {
-                let cwd = sessions.values().find(|session| session.project == key).and_then(|s| s.cwd.clone());
-                more("project", json!(key));
-                more("cwd", json!(cwd));
-            }
-            UsageGroup::Session => add_session_fields(row, &key, &sessions),
-            UsageGroup::Turn => {
-                let (session, turn) = key.rsplit_once(':').unwrap_or((&key, "0"));
-                more("turn", json!(turn.parse::<u32>().unwrap_or_default()));
-                add_session_fields(row, session, &sessions);
-            }
-        }
-    }
-    Ok(document)
-}
-
-fn add_session_fields(row: &mut Map<String, Value>, id: &str, sessions: &HashMap<&str, &ListedSession>) {
-    row.insert("session_id".to_owned(), json!(id));
-    if let Some(session) = sessions.get(id) {
-        row.insert("project".to_owned(), json!(session.project));
-        row.insert("cwd".to_owned(), json!(session.cwd));
-        row.insert("title".to_owned(), json!(session.title.as_ref().or(session.first_prompt.as_ref())));
-    }
 }

@@ -17,11 +17,13 @@
 //! | print a conversation on a terminal | [`Terminal`] |
 //! | print items as they arrive | [`TerminalRenderer`] |
 //! | write a document to share | [`Markdown`], [`Html`] |
+//! | write a session to share, as one document | [`ExportedSession`] |
 //! | write the index of many documents | [`archive_html`], [`archive_markdown`] |
 //! | describe a tool call in one line | [`ToolCallView`] |
 //! | mask credentials, addresses and home folders | [`Redactor`] |
 //! | find credentials | [`find_secrets`], [`find_secrets_in_line`] |
 //! | get the files that a session changed, as diffs | [`file_changes`] |
+//! | format numbers, costs and names for users | [`format`] |
 //! | make untrusted text safe to print | [`sanitize`] |
 //!
 //! Not in this crate: files, clocks, time zones and paging. The caller passes them in.
@@ -31,7 +33,9 @@
 
 mod archive;
 mod diff;
+mod export;
 mod file_changes;
+pub mod format;
 mod highlight;
 mod html;
 mod markdown;
@@ -46,13 +50,14 @@ mod tool_call;
 
 pub use archive::{ArchiveItem, archive_html, archive_markdown};
 pub use diff::{DiffLine, DiffLineKind};
+pub use export::{ExportFormat, ExportedSession};
 pub use file_changes::{ChangeStatus, FileChange, file_changes};
 pub use html::{Html, escape_html};
 pub use markdown::Markdown;
 pub use redact::Redactor;
 pub use sanitize::sanitize;
 pub use secret::{FoundSecret, find_secrets, find_secrets_in_line};
-pub use session_details::SessionDetails;
+pub use session_details::{SessionDetails, hidden_summary};
 pub use terminal::{Terminal, TerminalRenderer};
 pub use thinking::ThinkingDisplay;
 pub use tool_call::{ToolCallPart, ToolCallView};

@@ -1,5 +1,9 @@
 //! Facts about a session for the start of a document.
 
+use quipu_conversation::{Conversation, Metrics, SkeletonView};
+use quipu_message::Envelope;
+
+use crate::format::{self, truncate};
 use crate::sanitize::sanitize_line;
 
 /// Facts about a session, as text for the reader; `None` if not known.
@@ -36,6 +40,66 @@ pub struct SessionDetails {
 }
 
 impl SessionDetails {
+    /// Facts about a session. Without metrics, only those in the conversation itself.
+    pub fn new(conversation: &Conversation, metrics: Option<&Metrics>, format_time: fn(&str) -> String) -> Self {
+        let path = conversation.path();
+        let envelopes = || path.iter().filter_map(|node| node.entry.envelope());
+        let model = path.iter().rev().find_map(|node| node.assistant()?.message.model.text());
+        let time = |mut stamps: Box<dyn Iterator<Item = &str> + '_>| stamps.next().map(format_time);
+        let mut details = Self {
+            title: conversation.headline().map(|line| truncate(&line, 80)),
+            session_id: conversation.session_id().map(ToString::to_string),
+            cwd: envelopes().find_map(|e| e.cwd.text()).map(str::to_owned),
+            git_branch: envelopes().find_map(|e| e.git_branch.text()).filter(|b| *b != "HEAD").map(str::to_owned),
+            model: model.map(str::to_owned),
+            started: time(Box::new(path.iter().filter_map(|node| node.timestamp()))),
+            ended: time(Box::new(path.iter().rev().filter_map(|node| node.timestamp()))),
+            ..Self::default()
+        };
+        let Some(metrics) = metrics else { return details };
+        if !metrics.models.is_empty() {
+            details.model = Some(metrics.models.join(", "));
+        }
+        details.started = metrics.started_at.as_deref().map(format_time).or(details.started);
+        details.ended = metrics.ended_at.as_deref().map(format_time).or(details.ended);
+        details.duration = Some(format::duration(metrics.duration_secs)).filter(|_| metrics.duration_secs >= 1.0);
+        details.turns = Some(metrics.turns.to_string()).filter(|_| metrics.turns > 0);
+        let tokens = &metrics.tokens;
+        if tokens.total() > 0 {
+            details.tokens = Some(format!(
+                "{} tokens in ({} cached), {} out",
+                format::tokens(tokens.prompt()),
+                format::tokens(tokens.cache_read),
+                format::tokens(tokens.output)
+            ));
+            details.cost = Some(cost_with_unpriced(metrics));
+        }
+        let tools: Vec<String> = metrics.tools.iter().map(|(name, calls)| format!("{name} {calls}")).collect();
+        details.tools = Some(tools.join(", ")).filter(|tools| !tools.is_empty());
+        details.errors = Some(metrics.errors.to_string()).filter(|_| metrics.errors > 0);
+        details
+    }
+
+    /// Facts about a session of which only a part is shown: those in its first and last entries.
+    /// Totals are left out, because counting them means reading the whole file.
+    pub fn from_part(session: SkeletonView<'_>, format_time: fn(&str) -> String) -> Self {
+        let first = |text: fn(&Envelope) -> Option<&str>| {
+            session.find_first(|node| node.entry.envelope().and_then(text).map(str::to_owned))
+        };
+        let time = |timestamp: Option<String>| timestamp.as_deref().map(format_time);
+        Self {
+            title: session.headline().map(|line| truncate(&line, 80)),
+            session_id: session.session_id().map(ToString::to_string),
+            cwd: first(|e| e.cwd.text()),
+            git_branch: first(|e| e.git_branch.text()).filter(|branch| branch != "HEAD"),
+            model: session.find_last(|node| node.assistant()?.message.model.text().map(str::to_owned)),
+            started: time(session.find_first(|node| node.timestamp().map(str::to_owned))),
+            ended: time(session.find_last(|node| node.timestamp().map(str::to_owned))),
+            turns: Some(session.turns().len()).filter(|&turns| turns > 0).map(|turns| turns.to_string()),
+            ..Self::default()
+        }
+    }
+
     /// The title, or `Conversation` if there is none; sanitized, on one line.
     pub(crate) fn heading(&self) -> String {
         let title = self.title.as_deref().map(sanitize_line).filter(|title| !title.is_empty());
@@ -129,5 +193,18 @@ mod tests {
             ["2026-10-24 23:41 CEST – 2026-10-25 03:05 CET · 1 turn"]
         );
         assert_eq!(lines("2026-11-03 10:41 CET", "2026-11-03 10:41 CET"), ["2026-11-03 10:41 CET · 1 turn"]);
+    }
+}
+
+/// Describes the number of hidden items; `None` if there are none.
+pub fn hidden_summary(count: usize) -> Option<String> {
+    (count > 0).then(|| format!("{} (texts for the model, measurements)", format::count(count, "hidden item")))
+}
+
+fn cost_with_unpriced(metrics: &Metrics) -> String {
+    let known = format::cost(metrics.cost_usd, metrics.unpriced_models.len());
+    match metrics.unpriced_models.as_slice() {
+        [] => known,
+        models => format!("{known} (no price for {})", models.join(", ")),
     }
 }

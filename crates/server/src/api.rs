@@ -1,8 +1,17 @@
-//! The paths under `/api`, one file each.
+//! The paths under `/api`.
 
+pub(crate) mod calls;
+pub(crate) mod changes;
 pub(crate) mod events;
+pub(crate) mod find;
 pub(crate) mod items;
+pub(crate) mod labels;
+pub(crate) mod overview;
 pub(crate) mod raw;
+pub(crate) mod search;
 pub(crate) mod session;
 pub(crate) mod sessions;
+pub(crate) mod settings;
 pub(crate) mod status;
+pub(crate) mod turns;
+pub(crate) mod usage;

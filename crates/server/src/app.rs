@@ -10,9 +10,12 @@ use quipu_index::SkeletonStore;
 use tempfile::TempDir;
 use tokio::sync::{Semaphore, broadcast, watch};
 
+use crate::documents::Documents;
 use crate::error::ApiError;
 use crate::event::Event;
+use crate::index_reader::IndexReader;
 use crate::index_state::IndexState;
+use crate::labels::Stars;
 use crate::live_sessions::LiveSessions;
 use crate::open_sessions::OpenSessions;
 use crate::server::ServerOptions;
@@ -30,6 +33,7 @@ pub(crate) struct App {
     pub(crate) claude_dirs: Vec<PathBuf>,
     pub(crate) cache_folder: PathBuf,
     pub(crate) data_folder: Option<PathBuf>,
+    pub(crate) config_file: Option<PathBuf>,
     pub(crate) prices: Prices,
     pub(crate) token: Token,
     pub(crate) port: u16,
@@ -38,6 +42,9 @@ pub(crate) struct App {
     pub(crate) list: SessionList,
     pub(crate) sessions: OpenSessions,
     pub(crate) live: LiveSessions,
+    pub(crate) documents: Documents,
+    pub(crate) stars: Stars,
+    pub(crate) index_reader: IndexReader,
     pub(crate) index: IndexState,
     pub(crate) events: broadcast::Sender<Event>,
     /// True when the server stops.
@@ -49,7 +56,8 @@ pub(crate) struct App {
 
 impl App {
     pub(crate) fn new(options: ServerOptions, port: u16) -> io::Result<Self> {
-        let ServerOptions { claude_dirs, cache_folder, data_folder, prices, token, is_demo, now } = options;
+        let ServerOptions { claude_dirs, cache_folder, data_folder, config_file, prices, token, is_demo, now } =
+            options;
         let writable = cache_folder.filter(is_writable);
         let temporary = if writable.is_none() { Some(tempfile::tempdir()?) } else { None };
         let cache_folder = match (writable, &temporary) {
@@ -61,9 +69,13 @@ impl App {
             list: SessionList::new(&claude_dirs),
             sessions: OpenSessions::new(SkeletonStore::new(&cache_folder)),
             live: LiveSessions::default(),
+            documents: Documents::default(),
+            stars: Stars::load(data_folder.as_deref()),
+            index_reader: IndexReader::default(),
             claude_dirs,
             cache_folder,
             data_folder,
+            config_file,
             prices,
             token,
             port,

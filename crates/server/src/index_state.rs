@@ -9,6 +9,8 @@ use parking_lot::{Condvar, Mutex};
 #[derive(Debug, Default)]
 pub(crate) struct IndexState {
     is_ready: AtomicBool,
+    wants_texts: AtomicBool,
+    has_texts: AtomicBool,
     is_wanted: Mutex<bool>,
     wanted: Condvar,
 }
@@ -21,6 +23,27 @@ impl IndexState {
 
     pub(crate) fn set_ready(&self) {
         self.is_ready.store(true, Ordering::Relaxed);
+    }
+
+    /// Makes the worker add the texts of all sessions, for searches, now and with each refresh. It
+    /// takes seconds for each gigabyte, so it waits for the first search.
+    pub(crate) fn request_texts(&self) {
+        if !self.wants_texts.swap(true, Ordering::Relaxed) {
+            self.request_refresh();
+        }
+    }
+
+    pub(crate) fn wants_texts(&self) -> bool {
+        self.wants_texts.load(Ordering::Relaxed)
+    }
+
+    /// Whether the texts of all sessions that existed at the last refresh can be searched.
+    pub(crate) fn has_texts(&self) -> bool {
+        self.has_texts.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_has_texts(&self) {
+        self.has_texts.store(true, Ordering::Relaxed);
     }
 
     /// Makes the worker refresh the index soon.

@@ -53,20 +53,25 @@ fn run(app: &App) {
     while !app.is_stopping() {
         let started = Instant::now();
         app.send(Event::Index { state: "updating" });
-        let refreshed = catalogue.refresh(&|_, _| ()).and_then(|_| catalogue.sessions());
-        match refreshed {
-            Ok(sessions) => {
-                app.list.set_indexed(sessions);
-                app.index.set_ready();
-                app.send(Event::Sessions);
-                app.send(Event::Index { state: "ready" });
-            }
-            Err(error) => {
-                tracing::warn!(target: "quipu::server", error = error_chain(&error), "the index was not refreshed");
-            }
+        if let Err(error) = refresh(app, &mut catalogue) {
+            tracing::warn!(target: "quipu::server", error = error_chain(&error), "the index was not refreshed");
         }
+        app.send(Event::Index { state: "ready" });
         app.index.wait_for_request(started + MIN_REFRESH_INTERVAL, || app.is_stopping());
     }
+}
+
+/// Brings the index and the list of sessions up to date, and the texts if there was a search.
+fn refresh(app: &App, catalogue: &mut Catalogue) -> Result<(), IndexError> {
+    catalogue.refresh(&|_, _| ())?;
+    app.list.set_indexed(catalogue.sessions()?);
+    app.index.set_ready();
+    app.send(Event::Sessions);
+    if app.index.wants_texts() {
+        catalogue.index_text(&|_, _| ())?;
+        app.index.set_has_texts();
+    }
+    Ok(())
 }
 
 /// Opens the index of the server's config folders.

@@ -5,10 +5,13 @@ use std::sync::Arc;
 use axum::Router;
 use axum::http::Uri;
 use axum::middleware::from_fn_with_state;
-use axum::routing::get;
+use axum::routing::{any, get, post};
 
 use crate::access::guard;
-use crate::api::{events, items, raw, session, sessions, status};
+use crate::api::{
+    calls, changes, events, find, items, labels, overview, raw, search, session, sessions, settings, status, turns,
+    usage,
+};
 use crate::app::App;
 use crate::assets::serve_file;
 use crate::error::ApiError;
@@ -17,11 +20,30 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     Router::new()
         .route("/api/status", get(status::status))
         .route("/api/events", get(events::events))
+        .route("/api/overview", get(overview::overview))
+        .route("/api/search", get(search::search))
         .route("/api/sessions", get(sessions::list))
-        .route("/api/sessions/{key}", get(session::session))
+        .route("/api/sessions/{key}", get(session::session).delete(labels::delete))
+        .route("/api/sessions/{key}/cache", get(calls::cache))
+        .route("/api/sessions/{key}/calls", get(calls::calls))
+        .route("/api/sessions/{key}/calls/diff", get(calls::diff))
+        .route("/api/sessions/{key}/changes", get(changes::changes))
+        .route("/api/sessions/{key}/explain", get(calls::explain))
+        .route("/api/sessions/{key}/export", get(changes::export))
+        .route("/api/sessions/{key}/find", get(find::find))
         .route("/api/sessions/{key}/items", get(items::items))
         .route("/api/sessions/{key}/raw", get(raw::raw))
-        .route("/api/{*rest}", get(no_such_path))
+        .route("/api/sessions/{key}/star", post(labels::star))
+        .route("/api/sessions/{key}/tags", post(labels::tags))
+        .route("/api/sessions/{key}/title", post(labels::title))
+        .route("/api/sessions/{key}/turns", get(turns::turns))
+        .route("/api/settings", get(settings::read).put(settings::write))
+        .route("/api/usage", get(usage::usage))
+        .route("/api/usage.csv", get(usage::csv))
+        .route("/api/usage/compare", get(usage::compare))
+        .route("/api/usage/heatmap", get(usage::heatmap))
+        .route("/api/usage/hours", get(usage::hours))
+        .route("/api/{*rest}", any(no_such_path))
         .fallback(get(serve_file))
         .layer(from_fn_with_state(Arc::clone(&app), guard))
         .with_state(app)

@@ -25,6 +25,8 @@ pub struct ServerOptions {
     pub cache_folder: Option<PathBuf>,
     /// Folder for the usage of deleted sessions; it is not kept if `None`.
     pub data_folder: Option<PathBuf>,
+    /// File with the settings of the page, beside the user's own prices; they are not kept if `None`.
+    pub config_file: Option<PathBuf>,
     /// Prices of models.
     pub prices: Prices,
     /// The secret that clients send.

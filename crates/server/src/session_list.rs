@@ -25,6 +25,26 @@ pub(crate) struct SessionRow {
     pub(crate) is_indexed: bool,
 }
 
+impl SessionRow {
+    /// Whether the project folder or the working directory contains a text, in any case of letters.
+    pub(crate) fn is_in_project(&self, part: &str) -> bool {
+        let part = part.to_lowercase();
+        let contains = |text: &str| text.to_lowercase().contains(&part);
+        contains(&self.session.project) || self.session.cwd.as_deref().is_some_and(contains)
+    }
+}
+
+/// The tags of a session: its one tag, split at commas.
+pub(crate) fn split_tags(tag: Option<&str>) -> Vec<String> {
+    let mut tags: Vec<String> = Vec::new();
+    for tag in tag.unwrap_or_default().split([',', '，']).map(str::trim).filter(|tag| !tag.is_empty()) {
+        if !tags.iter().any(|known| known == tag) {
+            tags.push(tag.to_owned());
+        }
+    }
+    tags
+}
+
 /// All sessions. Read at once; replaced as a whole.
 #[derive(Debug)]
 pub(crate) struct SessionList {
@@ -78,6 +98,19 @@ impl SessionList {
                 Err(ApiError::new(StatusCode::CONFLICT, "session.ambiguous", message).with_hint("use PROJECT:ID"))
             }
         }
+    }
+
+    /// Changes a row until the next refresh, which reads the same from the file.
+    pub(crate) fn change_row(&self, path: &Path, change: impl FnOnce(&mut ListedSession)) {
+        let mut rows = self.rows.write();
+        if let Some(row) = Arc::make_mut(&mut rows).iter_mut().find(|row| row.session.path == path) {
+            change(&mut row.session);
+        }
+    }
+
+    /// Removes a session that was deleted.
+    pub(crate) fn remove(&self, path: &Path) {
+        Arc::make_mut(&mut self.rows.write()).retain(|row| row.session.path != path);
     }
 
     /// Key of a session file. That of a new session is its id, until it is in the list.

@@ -28,6 +28,7 @@ mod prompt_store;
 mod raw_call;
 mod replay;
 mod request_body;
+mod rows;
 mod structure;
 mod trace;
 
@@ -40,5 +41,6 @@ pub use import::{CaptureFormat, ImportError};
 pub use prompt_store::{BlockPart, Breakpoint, MessageKey, PartKey, PromptMessage, PromptStore, TextId};
 pub use raw_call::{RawCall, RawResponse};
 pub use replay::read_recorded_calls;
+pub use rows::{BranchRow, CallDiff, CallRow, SessionCallRows, TraceRows, TurnRow, call_cost};
 pub use structure::{Branch, BranchKind, ForkReason, SessionCalls, Structure, TurnCalls};
 pub use trace::{Source, Trace, TraceProblem};

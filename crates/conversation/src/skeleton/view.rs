@@ -129,6 +129,17 @@ impl<'a> SkeletonView<'a> {
         self.positions_of_line(line).start.min(self.len().saturating_sub(1))
     }
 
+    /// The position of the tool call that started a subagent; `None` if it is not on the path.
+    pub fn position_of_subagent(&self, agent: &str) -> Option<usize> {
+        let calls = self.conversation.agent_by_call.iter().filter(|(_, id)| id.as_str() == agent);
+        let calls: HashSet<IdKey> = calls.map(|(call, _)| IdKey::new(call.as_str())).collect();
+        self.path().iter().position(|node| {
+            let mut is_call = false;
+            node.visit_tools(|link| is_call |= link.role == ToolRole::Call && calls.contains(&link.call));
+            is_call
+        })
+    }
+
     /// The conversation of a subagent, by its id or by the id of the tool call that started it;
     /// `None` if there is none.
     pub fn subagent(&self, id: &str) -> Option<Self> {

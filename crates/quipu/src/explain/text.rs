@@ -7,9 +7,10 @@ use quipu_trace::explain::{MomentReport, Report, TurnReport};
 
 use super::Explained;
 use crate::format;
+use crate::format::truncate;
 use crate::output::Output;
 use crate::overview::bar_chart;
-use crate::table::{Column, Table, truncate};
+use crate::table::{Column, Table};
 
 /// Rows of a list before the rest is summed up in one row.
 const MAX_ROWS: usize = 6;

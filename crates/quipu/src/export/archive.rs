@@ -12,7 +12,7 @@ use quipu_render::{ArchiveItem, archive_html, archive_markdown};
 use quipu_transcript::{load_session, measure};
 use serde_json::json;
 
-use super::{ExportedSession, masked_note};
+use super::{ExportedSession, export, masked_note};
 use crate::args::{ExportArgs, ExportFormat};
 use crate::error::{Failure, print_note, print_warning};
 use crate::global::GlobalArgs;
@@ -79,14 +79,14 @@ fn export_session(
     prices: &Prices,
 ) -> Result<(ArchiveItem, ExportedSession)> {
     let (conversation, metrics) = (load_session(&row.path)?, measure(&row.path)?.finish(prices));
-    let mut document = ExportedSession::new(&conversation, &metrics, args, format)?;
+    let mut document = export(&conversation, &metrics, args, format)?;
     let path = folder.join(file);
     fs::create_dir_all(path.parent().unwrap_or(folder))?;
     write_file(&path, std::mem::take(&mut document.text).as_bytes())?;
     let archived = ArchiveItem {
         file: file.to_owned(),
         title: document.details.title.clone().unwrap_or_else(|| short_id(row).to_owned()),
-        project: document.mask_if_requested(args, format::project(row.cwd.as_deref(), &row.project)),
+        project: mask_if_requested(&mut document, args, format::project(row.cwd.as_deref(), &row.project)),
         last_active: row.ended_at.as_deref().map(format_local_time).unwrap_or_default(),
         turns: format::thousands(row.turns),
         cost: format::cost(row.cost_usd, row.unpriced_models.len()),
@@ -94,11 +94,9 @@ fn export_session(
     Ok((archived, document))
 }
 
-impl ExportedSession {
-    /// A text for the index, masked with `--redact`.
-    fn mask_if_requested(&mut self, args: &ExportArgs, text: &str) -> String {
-        if args.redact { self.redactor.redact_text(text).into_owned() } else { text.to_owned() }
-    }
+/// A text for the index, masked with `--redact`.
+fn mask_if_requested(document: &mut ExportedSession, args: &ExportArgs, text: &str) -> String {
+    if args.redact { document.redactor.redact_text(text).into_owned() } else { text.to_owned() }
 }
 
 /// File name of each session, made unique: its project and its id.

@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::Result;
 use quipu_conversation::{Conversation, ItemKind, ScreenItem, UiOptions, messages_for_ui};
 use quipu_index::SkeletonStore;
-use quipu_render::SessionDetails;
+use quipu_render::{SessionDetails, hidden_summary};
 use quipu_transcript::{FileError, FileSkeleton, LineReader, SessionSkeleton, load_reader, load_session, measure};
 
 use super::is_stdin;
@@ -17,7 +17,7 @@ use crate::catalogue::cache_folder;
 use crate::error::Failure;
 use crate::format;
 use crate::prices;
-use crate::session_details::{hidden_summary, part_details, session_details};
+use crate::time::local_time_with_zone;
 
 /// The items to print.
 pub(super) struct Selection {
@@ -61,7 +61,7 @@ pub(super) fn select_window(path: &Path, args: &ShowArgs, line: Option<u64>) -> 
             (items, Some(opened))
         }
     };
-    Ok(Selection { items, opened, details: part_details(view), branches: 0 })
+    Ok(Selection { items, opened, details: SessionDetails::from_part(view, local_time_with_zone), branches: 0 })
 }
 
 /// Opens a session without reading it whole; large files are read once and then only where they
@@ -93,7 +93,10 @@ pub(super) fn select_items(path: &Path, args: &ShowArgs, line: Option<u64>, form
     let metrics = if is_stdin(path) { None } else { Some(measure(path)?.finish(&prices::load()?)) };
     let is_part = args.parts.is_partial() || args.branch.is_some() || line.is_some();
     let hidden = hidden_summary(left_out).filter(|_| !is_part);
-    let details = SessionDetails { not_shown: hidden, ..session_details(&conversation, metrics.as_ref()) };
+    let details = SessionDetails {
+        not_shown: hidden,
+        ..SessionDetails::new(&conversation, metrics.as_ref(), local_time_with_zone)
+    };
     Ok(Selection { items, opened, details, branches })
 }
 

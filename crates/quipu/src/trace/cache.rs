@@ -7,9 +7,8 @@ use anyhow::Result;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use quipu_conversation::price::Prices;
-use quipu_trace::cache::{CacheAnalysis, CallVerdict, Cause, CostedTokens, Miss, MissTotals, Policy};
+use quipu_trace::cache::{CacheAnalysis, CacheRow, CallVerdict, Cause, Miss, MissTotals, Policy, policy_rows};
 use quipu_trace::{Structure, Trace};
-use serde::Serialize;
 
 use super::FileArgs;
 use crate::error::print_note;
@@ -85,69 +84,6 @@ pub(crate) fn run(args: &CacheArgs, global: &GlobalArgs, output: &Output) -> Res
     Ok(ExitCode::SUCCESS)
 }
 
-/// One call in the shape of `quipu trace cache --json`.
-#[derive(Serialize)]
-struct CallRow<'a> {
-    call: &'a str,
-    branch: &'a str,
-    session_id: Option<&'a str>,
-    /// Tokens read from the cache; null if the response has no usage.
-    read: Option<u64>,
-    /// Tokens written to the cache; null if the response has no usage.
-    written: Option<u64>,
-    expected_read: u64,
-    /// Whether `expected_read` is an estimate.
-    is_estimate: bool,
-    miss: Option<MissRow<'a>>,
-    /// The server's own diagnosis; null if the response has none.
-    server_diagnosis: Option<Diagnosis<'a>>,
-}
-
-#[derive(Serialize)]
-struct MissRow<'a> {
-    cause: Cause,
-    at: Option<&'a str>,
-    tokens: u64,
-    /// Null if the model has no price.
-    cost_usd: Option<f64>,
-    advice: &'a str,
-}
-
-#[derive(Serialize)]
-struct Diagnosis<'a> {
-    #[serde(rename = "type")]
-    kind: Option<&'a str>,
-    missed_tokens: Option<u64>,
-}
-
-impl<'a> CallRow<'a> {
-    fn new(trace: &'a Trace, structure: &'a Structure, verdict: &'a CallVerdict) -> Self {
-        let call = &trace.calls[verdict.call];
-        let miss = verdict.miss.as_ref().map(|miss| MissRow {
-            cause: miss.cause,
-            at: miss.at.as_deref(),
-            tokens: miss.tokens,
-            cost_usd: miss.cost.map(|cost| cost.as_f64()),
-            advice: &miss.advice,
-        });
-        let diagnosis = verdict.server_diagnosis.as_ref().map(|diagnosis| Diagnosis {
-            kind: diagnosis.kind.text(),
-            missed_tokens: diagnosis.cache_missed_input_tokens.get().copied(),
-        });
-        Self {
-            call: &call.id,
-            branch: &structure.branches[verdict.branch].id,
-            session_id: call.identity.session_id.as_deref(),
-            read: verdict.read,
-            written: verdict.written,
-            expected_read: verdict.expected_read,
-            is_estimate: verdict.is_estimate,
-            miss,
-            server_diagnosis: diagnosis,
-        }
-    }
-}
-
 fn print_verdicts(
     trace: &Trace,
     structure: &Structure,
@@ -155,7 +91,7 @@ fn print_verdicts(
     global: &GlobalArgs,
     output: &Output,
 ) -> Result<()> {
-    let rows: Vec<CallRow<'_>> = verdicts.iter().map(|verdict| CallRow::new(trace, structure, verdict)).collect();
+    let rows: Vec<CacheRow<'_>> = verdicts.iter().map(|verdict| CacheRow::new(trace, structure, verdict)).collect();
     if global.json {
         return output.print_json(&rows);
     }
@@ -179,7 +115,7 @@ fn print_verdicts(
     Ok(())
 }
 
-fn call_table(rows: &[CallRow<'_>], verdicts: &[CallVerdict]) -> Table {
+fn call_table(rows: &[CacheRow<'_>], verdicts: &[CallVerdict]) -> Table {
     let has_diagnosis = rows.iter().any(|row| row.server_diagnosis.is_some());
     let mut columns = vec![
         Column::text("CALL"),
@@ -280,38 +216,6 @@ fn summary(calls: usize, causes: &BTreeMap<Cause, MissTotals>) -> String {
     format!("{calls}, {misses}: {tokens} tokens, {} more than if they had been read", format::cost(cost, unpriced))
 }
 
-/// One policy in the shape of `quipu trace cache --what-if --json`.
-#[derive(Serialize)]
-struct PolicyRow {
-    policy: &'static str,
-    calls: usize,
-    input_tokens: u64,
-    cache_write_5m_tokens: u64,
-    cache_write_1h_tokens: u64,
-    cache_read_tokens: u64,
-    cost_usd: f64,
-    /// Cost of the recorded requests by the same rules, less the cost under the policy.
-    saves_usd: f64,
-    unpriced_models: Vec<String>,
-}
-
-impl PolicyRow {
-    fn new(policy: &'static str, costed: CostedTokens, recorded: f64) -> Self {
-        let (tokens, cost) = (costed.tokens, costed.cost.as_f64());
-        Self {
-            policy,
-            calls: costed.calls,
-            input_tokens: tokens.input,
-            cache_write_5m_tokens: tokens.cache_write_5m,
-            cache_write_1h_tokens: tokens.cache_write_1h,
-            cache_read_tokens: tokens.cache_read,
-            cost_usd: cost,
-            saves_usd: recorded - cost,
-            unpriced_models: costed.unpriced_models.into_iter().collect(),
-        }
-    }
-}
-
 /// The policies to show, in their order and each once.
 fn chosen_policies(choices: &[PolicyChoice]) -> Vec<Policy> {
     let is_chosen =
@@ -326,15 +230,7 @@ fn print_what_if(
     global: &GlobalArgs,
     output: &Output,
 ) -> Result<()> {
-    let recorded = analysis.what_if(Policy::Recorded, prices);
-    let recorded_cost = recorded.cost.as_f64();
-    let mut rows = vec![
-        PolicyRow::new("counted", analysis.recorded_cost(prices), recorded_cost),
-        PolicyRow::new(Policy::Recorded.name(), recorded, recorded_cost),
-    ];
-    rows.extend(
-        policies.iter().map(|policy| PolicyRow::new(policy.name(), analysis.what_if(*policy, prices), recorded_cost)),
-    );
+    let rows = policy_rows(analysis, policies, prices);
     if global.json {
         return output.print_json(&rows);
     }

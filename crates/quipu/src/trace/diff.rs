@@ -4,14 +4,13 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use quipu_render::sanitize;
-use quipu_trace::{Call, Change, Difference, Structure, Trace, diff_requests};
-use serde::Serialize;
+use quipu_trace::{CallDiff, Change, Structure};
 
 use super::{FileArgs, find_call};
 use crate::error::print_note;
+use crate::format::truncate;
 use crate::global::GlobalArgs;
 use crate::output::Output;
-use crate::table::truncate;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -38,14 +37,6 @@ pub(super) struct DiffArgs {
     from: Option<String>,
 }
 
-/// The differences between two calls, in JSON.
-#[derive(Serialize)]
-struct CallDiff<'a> {
-    from: &'a str,
-    to: &'a str,
-    differences: Vec<Difference>,
-}
-
 pub(super) fn run(args: &DiffArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
     let trace = args.files.open(global)?;
     let structure = Structure::new(&trace);
@@ -57,12 +48,12 @@ pub(super) fn run(args: &DiffArgs, global: &GlobalArgs, output: &Output) -> Resu
                 Some(from) => Some(find_call(&trace, from)?),
                 None => structure.previous_call(call).map(|index| &trace.calls[index]),
             };
-            diffs.extend(from.map(|from| compare(&trace, from, call, true)));
+            diffs.extend(from.map(|from| CallDiff::new(&trace, from, call, true)));
         }
         None => {
             for call in &trace.calls {
                 let previous = structure.previous_call(call).map(|index| &trace.calls[index]);
-                diffs.extend(previous.map(|from| compare(&trace, from, call, false)));
+                diffs.extend(previous.map(|from| CallDiff::new(&trace, from, call, false)));
             }
             diffs.retain(|diff| !diff.differences.is_empty());
         }
@@ -76,19 +67,6 @@ pub(super) fn run(args: &DiffArgs, global: &GlobalArgs, output: &Output) -> Resu
         output.print_text(&texts.join("\n"))?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn compare<'a>(trace: &Trace, from: &'a Call, to: &'a Call, with_appended: bool) -> CallDiff<'a> {
-    let old_messages = from.request.as_ref().map_or(0, |request| request.messages.len());
-    let mut differences = diff_requests(trace, from, to);
-    if !with_appended {
-        let is_appended = |difference: &Difference| {
-            let index = difference.at.strip_prefix("messages[").and_then(|rest| rest.strip_suffix(']')?.parse().ok());
-            difference.change == Change::Added && index.is_some_and(|index: usize| index >= old_messages)
-        };
-        differences.retain(|difference| !is_appended(difference));
-    }
-    CallDiff { from: &from.id, to: &to.id, differences }
 }
 
 fn diff_text(diff: &CallDiff<'_>, with_texts: bool) -> String {

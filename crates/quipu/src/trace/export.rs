@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use quipu_trace::{Structure, Trace, write_har};
+use quipu_trace::{Structure, Trace, TraceRows, write_har};
 use serde_json::json;
 
 use super::FileArgs;
-use super::show::TraceJson;
 use crate::error::{Failure, print_note};
 use crate::format::count;
 use crate::global::GlobalArgs;
@@ -76,7 +75,7 @@ pub(super) fn run(args: &ExportArgs, global: &GlobalArgs, output: &Output) -> Re
         Target::Json(path) => {
             let trace = args.files.open(global)?;
             let structure = Structure::new(&trace);
-            let mut text = serde_json::to_vec(&TraceJson::new(&trace, &structure, &prices::load()?))?;
+            let mut text = serde_json::to_vec(&TraceRows::new(&trace, &structure, &prices::load()?))?;
             text.push(b'\n');
             write(&path, &text, trace.calls.len(), global, output)?;
         }

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use anyhow::Result;
 use quipu_conversation::Tokens;
 use quipu_conversation::price::Prices;
-use quipu_trace::{Call, CallEnd, Endpoint, Trace};
+use quipu_trace::{Call, CallEnd, Endpoint, Trace, call_cost};
 use serde::Serialize;
 
-use super::{FileArgs, call_cost};
+use super::FileArgs;
 use crate::error::print_note;
 use crate::format;
 use crate::global::GlobalArgs;

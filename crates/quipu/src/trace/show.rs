@@ -1,20 +1,18 @@
 //! `quipu trace show`: sessions, branches, turns and the parts of requests.
 
-use std::collections::HashMap;
 use std::process::ExitCode;
 
 use anstyle::Style;
 use anyhow::Result;
-use quipu_conversation::Tokens;
 use quipu_conversation::price::Prices;
 use quipu_render::sanitize;
-use quipu_trace::{AnatomyPart, Branch, Call, SessionCalls, Structure, Trace, anatomy};
-use serde::Serialize;
+use quipu_trace::{AnatomyPart, SessionCalls, Structure, Trace, TraceRows, anatomy, call_cost};
 
-use super::{FileArgs, call_cost, find_call};
+use super::{FileArgs, find_call};
+use crate::format::truncate;
 use crate::global::GlobalArgs;
 use crate::output::Output;
-use crate::table::{Column, Table, truncate};
+use crate::table::{Column, Table};
 use crate::{format, prices};
 
 pub(super) const EXAMPLES: &str = "\
@@ -52,118 +50,13 @@ pub(super) fn run(args: &ShowArgs, global: &GlobalArgs, output: &Output) -> Resu
         return Ok(ExitCode::SUCCESS);
     }
     if global.json {
-        output.print_json(&TraceJson::new(&trace, &structure, &prices))?;
+        output.print_json(&TraceRows::new(&trace, &structure, &prices))?;
     } else {
         let sessions =
             structure.sessions.iter().map(|session| session_text(&trace, &structure, session, &prices, output));
         output.print_text(&sessions.collect::<Vec<_>>().join("\n"))?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Shape of `quipu trace show --json`.
-#[derive(Serialize)]
-pub(super) struct TraceJson<'a> {
-    sessions: Vec<SessionJson<'a>>,
-    calls: Vec<CallJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct SessionJson<'a> {
-    session_id: Option<&'a str>,
-    branches: Vec<BranchJson<'a>>,
-    turns: Vec<TurnJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct BranchJson<'a> {
-    id: &'a str,
-    kind: &'static str,
-    parent: Option<&'a str>,
-    /// Id of the last call of the parent before the fork.
-    forked_at: Option<&'a str>,
-    reason: String,
-    agent_id: Option<&'a str>,
-    calls: Vec<&'a str>,
-}
-
-#[derive(Serialize)]
-struct TurnJson<'a> {
-    prompt: &'a str,
-    calls: Vec<&'a str>,
-    tools: &'a [String],
-    tokens: Tokens,
-    cost_usd: f64,
-}
-
-#[derive(Serialize)]
-struct CallJson<'a> {
-    id: &'a str,
-    started_at: Option<String>,
-    duration_ms: Option<u64>,
-    model: Option<&'a str>,
-    status: Option<u16>,
-    branch: Option<&'a str>,
-    /// Number of the turn in its session, from 1.
-    turn: Option<usize>,
-    usage: Option<Tokens>,
-    cost_usd: Option<f64>,
-    anatomy: Vec<AnatomyPart>,
-}
-
-impl<'a> TraceJson<'a> {
-    pub(super) fn new(trace: &'a Trace, structure: &'a Structure, prices: &Prices) -> Self {
-        let id = |call: &usize| trace.calls[*call].id.as_str();
-        let mut turn_of: HashMap<usize, usize> = HashMap::new();
-        for session in &structure.sessions {
-            for (number, turn) in session.turns.iter().enumerate() {
-                turn_of.extend(turn.calls.iter().map(|call| (*call, number + 1)));
-            }
-        }
-        let branch = |branch: &'a Branch| BranchJson {
-            id: &branch.id,
-            kind: branch.kind.as_str(),
-            parent: branch.parent.map(|parent| structure.branches[parent].id.as_str()),
-            forked_at: branch.forked_at.as_ref().map(id),
-            reason: branch.reason.to_string(),
-            agent_id: branch.agent_id.as_deref(),
-            calls: branch.calls.iter().map(id).collect(),
-        };
-        let sessions = structure.sessions.iter().map(|session| SessionJson {
-            session_id: session.session_id.as_deref(),
-            branches: session.branches.iter().map(|index| branch(&structure.branches[*index])).collect(),
-            turns: session
-                .turns
-                .iter()
-                .map(|turn| TurnJson {
-                    prompt: &turn.prompt,
-                    calls: turn.calls.iter().map(id).collect(),
-                    tools: &turn.tools,
-                    tokens: turn.tokens,
-                    cost_usd: turn.calls.iter().filter_map(|call| call_cost(&trace.calls[*call], prices)).sum(),
-                })
-                .collect(),
-        });
-        let calls = trace.calls.iter().map(|call| CallJson {
-            id: &call.id,
-            started_at: call.started_at.map(|time| time.to_string()),
-            duration_ms: call.duration_ms,
-            model: model_of(call),
-            status: call.response.status,
-            branch: structure.branch_of[call.index].map(|branch| structure.branches[branch].id.as_str()),
-            turn: turn_of.get(&call.index).copied(),
-            usage: call.response.tokens,
-            cost_usd: call_cost(call, prices),
-            anatomy: anatomy(trace, call, structure.previous_call(call).map(|index| &trace.calls[index])),
-        });
-        Self { sessions: sessions.collect(), calls: calls.collect() }
-    }
-}
-
-/// Model of the request, or else of the response.
-fn model_of(call: &Call) -> Option<&str> {
-    let requested = call.request.as_ref().map(|request| request.model.as_str()).filter(|model| !model.is_empty());
-    requested.or(call.response.model.as_deref())
 }
 
 fn session_text(

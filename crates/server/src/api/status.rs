@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use serde::Serialize;
 
+use crate::api::settings::PageSettings;
 use crate::app::App;
 use crate::json::Json;
 
@@ -15,6 +16,8 @@ struct Status {
     claude_dirs: Vec<String>,
     /// Whether the sessions are the bundled ones.
     demo: bool,
+    #[serde(flatten)]
+    page: PageSettings,
     /// Name of the time zone that days are counted in, such as `Europe/Berlin`.
     time_zone: String,
     index: IndexStatus,
@@ -34,6 +37,7 @@ pub(crate) async fn status(State(app): State<Arc<App>>) -> Json {
         version: env!("CARGO_PKG_VERSION"),
         claude_dirs: app.claude_dirs.iter().map(|dir| dir.display().to_string()).collect(),
         demo: app.is_demo,
+        page: PageSettings::load(&app).unwrap_or_default(),
         time_zone: zone,
         index: IndexStatus {
             state: if app.index.is_ready() { "ready" } else { "updating" },

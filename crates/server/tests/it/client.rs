@@ -58,7 +58,8 @@ impl TestServer {
         let options = ServerOptions {
             claude_dirs,
             cache_folder: Some(cache.path().to_owned()),
-            data_folder: None,
+            data_folder: Some(cache.path().join("data")),
+            config_file: Some(cache.path().join("config/config.toml")),
             prices: Prices::bundled(),
             token: token.clone(),
             is_demo: false,

@@ -5,6 +5,7 @@ mod access;
 mod client;
 mod corpus;
 mod events;
+mod reports;
 mod scratch;
 mod session;
 mod sessions;
