@@ -2,7 +2,9 @@
 //! entries has a hash of the log, the rebuilt message equals the one that was sent.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 
+use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -30,7 +32,7 @@ pub fn message_hash(message: &Message) -> String {
 
 /// The hash of any value in canonical form.
 pub fn json_hash(value: &Value) -> String {
-    let mut text = String::new();
+    let mut text = Vec::new();
     write_canonical(value, &mut text);
     Sha256::digest(text).iter().fold(String::with_capacity(64), |mut hex, byte| {
         let _ = write!(hex, "{byte:02x}");
@@ -38,38 +40,45 @@ pub fn json_hash(value: &Value) -> String {
     })
 }
 
-pub(crate) fn write_canonical(value: &Value, out: &mut String) {
+pub(crate) fn write_canonical(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Object(map) => {
             let mut fields: Vec<_> = map.iter().filter(|(key, _)| *key != "cache_control").collect();
             // JavaScript sorts by UTF-16 units.
-            fields.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
-            out.push('{');
+            fields.sort_by(|(a, _), (b, _)| match a.is_ascii() && b.is_ascii() {
+                true => a.cmp(b),
+                false => a.encode_utf16().cmp(b.encode_utf16()),
+            });
+            out.push(b'{');
             for (i, (key, value)) in fields.into_iter().enumerate() {
                 if i > 0 {
-                    out.push(',');
+                    out.push(b',');
                 }
-                let _ = write!(out, "{}:", Value::from(key.as_str()));
+                write_json(key, out);
+                out.push(b':');
                 write_canonical(value, out);
             }
-            out.push('}');
+            out.push(b'}');
         }
         Value::Array(items) => {
-            out.push('[');
+            out.push(b'[');
             for (i, item) in items.iter().enumerate() {
                 if i > 0 {
-                    out.push(',');
+                    out.push(b',');
                 }
                 write_canonical(item, out);
             }
-            out.push(']');
+            out.push(b']');
         }
         // JavaScript has one kind of number and prints 1.0 as 1.
         Value::Number(n) if n.is_f64() && n.as_f64().is_some_and(|f| f.fract() == 0.0 && f.abs() < 1e21) => {
             let _ = write!(out, "{:.0}", n.as_f64().unwrap_or_default());
         }
-        other => {
-            let _ = write!(out, "{other}");
-        }
+        other => write_json(other, out),
     }
+}
+
+fn write_json<T: Serialize + ?Sized>(value: &T, out: &mut Vec<u8>) {
+    // Writing strings and numbers to a vector does not fail.
+    let _ = serde_json::to_writer(out, value);
 }

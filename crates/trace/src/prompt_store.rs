@@ -194,7 +194,7 @@ impl PromptStore {
         if let Some(id) = self.text_ids.get(part.text.as_str()) {
             return PartKey { text: *id, breakpoint };
         }
-        let canonical_hash = hash_of(&part.canonical_text());
+        let canonical_hash = hash_of(&part.canonical_json());
         let context = part.plain_text().and_then(|text| AddedContext::from_text(&text));
         let text: Arc<str> = part.text.into();
         let id = TextId(self.parts.len() as u32);
@@ -257,7 +257,7 @@ impl From<&CacheLifetime> for Breakpoint {
     }
 }
 
-fn hash_of(text: &str) -> u64 {
+fn hash_of(text: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     hasher.finish()

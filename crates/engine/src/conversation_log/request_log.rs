@@ -9,6 +9,7 @@ use quipu_message::bookkeeping::{ApiRequest, ApiRequestBlob, ApiRequestShape};
 use quipu_message::hash::{json_hash, message_hash};
 use quipu_message::{Block, Entry, Json, Maybe, Message, MessageId, Role};
 use quipu_transcript::EnvelopeDefaults;
+use serde_json::Value;
 
 use crate::clock::{new_id, now};
 
@@ -20,6 +21,9 @@ const MAX_RUN_BLOCKS: usize = 256;
 pub(super) struct RequestLogWriter {
     /// Hashes of the shapes and messages that have entries of their own.
     stored_hashes: HashSet<String>,
+    /// The shape of the last call and its hash: it seldom changes, and hashing it takes longer than
+    /// everything else here.
+    last_shape: Option<(Value, String)>,
     last_call: Option<LoggedCall>,
     /// The encoded messages that no call has named yet.
     pending_encoded: Vec<HashedMessage>,
@@ -175,7 +179,14 @@ impl RequestLogWriter {
         let (session_id, agent_id) = (Maybe::Value(facts.session_id.clone()), Maybe::from(facts.agent_id.clone()));
         let (timestamp, version) = (Maybe::Value(now()), Maybe::Value(facts.version.clone()));
         let mut lines = Vec::new();
-        let shape_hash = json_hash(&request.shape);
+        let shape_hash = match &self.last_shape {
+            Some((shape, hash)) if *shape == request.shape => hash.clone(),
+            _ => {
+                let hash = json_hash(&request.shape);
+                self.last_shape = Some((request.shape.clone(), hash.clone()));
+                hash
+            }
+        };
         if self.stored_hashes.insert(shape_hash.clone()) {
             lines.push(Entry::ApiRequestShape(Box::new(ApiRequestShape {
                 session_id: session_id.clone(),
