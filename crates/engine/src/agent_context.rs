@@ -103,7 +103,7 @@ impl AgentContext<'_> {
 
     /// The tool of this name; `None` if the agent does not have it.
     pub(crate) fn find_tool(&self, name: &ToolName) -> Option<&Arc<dyn Tool>> {
-        self.tools.iter().find(|tool| tool.definition().name.is_same_tool(name))
+        self.tools.iter().find(|tool| tool.name().is_same_tool(name))
     }
 
     /// The envelope of a stream line of this agent; new ids and times where none are given.

@@ -267,7 +267,7 @@ impl AnnouncedFacts {
     }
 
     fn deferred_tools_attachment(&self, ctx: &AgentContext<'_>) -> Option<Entry> {
-        let names = ctx.tools.iter().filter(|tool| tool.is_deferred()).map(|tool| tool.definition().name);
+        let names = ctx.tools.iter().filter(|tool| tool.is_deferred()).map(|tool| tool.name());
         let now: BTreeSet<String> = names.map(|name| name.to_string()).collect();
         let new: Vec<String> = now.difference(&self.deferred_tools).cloned().collect();
         let removed: Vec<String> = self.deferred_tools.difference(&now).cloned().collect();

@@ -29,7 +29,7 @@ pub(crate) fn emit_init(ctx: &AgentContext<'_>) {
         })
         .collect();
     let shown = |name: ToolName| if name == ToolName::Agent { ToolName::Task } else { name };
-    let tools = ctx.tools.iter().map(|tool| shown(tool.definition().name)).collect();
+    let tools = ctx.tools.iter().map(|tool| shown(tool.name())).collect();
     let root = session.workspace.root().to_owned();
     let more: Vec<String> =
         session.workspace.folders().iter().filter(|folder| **folder != root).map(|f| f.display().to_string()).collect();

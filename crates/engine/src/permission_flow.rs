@@ -229,7 +229,7 @@ impl AgentContext<'_> {
 
     /// Sends a permission request to an MCP tool, which responds like a host.
     async fn ask_permission_tool(&self, name: &str, call: &ToolUse, input: &Json) -> Result<Json, HostError> {
-        let found = self.session.mcp.tools().into_iter().find(|tool| tool.definition().name == name);
+        let found = self.session.mcp.tools().into_iter().find(|tool| tool.name() == name);
         let Some(tool) = found else { return Err(HostError::Failed(format!("there is no tool {name}"))) };
         let question = request::CanUseTool {
             tool_name: call.name.clone(),

@@ -48,9 +48,13 @@ impl StructuredOutputTool {
 }
 
 impl Tool for StructuredOutputTool {
+    fn name(&self) -> ToolName {
+        ToolName::StructuredOutput
+    }
+
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: ToolName::StructuredOutput,
+            name: self.name(),
             description: "Gives the final answer in the requested form. Call it once, at the end, with the \
                           whole answer as its input."
                 .to_owned(),

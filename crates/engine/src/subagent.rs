@@ -83,9 +83,13 @@ impl AgentTool {
 }
 
 impl Tool for AgentTool {
+    fn name(&self) -> ToolName {
+        ToolName::Agent
+    }
+
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: ToolName::Agent,
+            name: self.name(),
             description: "Sets a subagent to work on one task and returns its report. It sees nothing of this \
                           conversation, so the prompt must say all it needs to know. Which subagents there are, \
                           and what for, is told in the conversation."

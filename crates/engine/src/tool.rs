@@ -29,6 +29,9 @@ pub use workspace::{FileChangeObserver, FileKnowledge, HiddenFileFilter, Summari
 
 /// A tool that the model can call.
 pub trait Tool: Send + Sync {
+    /// Returns the name that tool calls refer to.
+    fn name(&self) -> ToolName;
+
     /// Returns the name, description and input schema that are sent to the model.
     fn definition(&self) -> ToolDefinition;
 

@@ -34,6 +34,10 @@ const DEFAULT_MAX_RESULTS: usize = 5;
 struct DeferredTool(Arc<dyn Tool>);
 
 impl Tool for DeferredTool {
+    fn name(&self) -> ToolName {
+        self.0.name()
+    }
+
     fn definition(&self) -> ToolDefinition {
         self.0.definition()
     }
@@ -55,7 +59,7 @@ impl Tool for DeferredTool {
 /// `ENABLE_TOOL_SEARCH` overrides that: `true`, `false`, `auto`, or `auto:N` for definitions of more
 /// than N percent of the context window.
 pub(crate) fn defer_mcp_tools(session: &Session, tools: &mut Vec<Arc<dyn Tool>>) {
-    let is_mcp = |tool: &Arc<dyn Tool>| tool.definition().name.is_mcp();
+    let is_mcp = |tool: &Arc<dyn Tool>| tool.name().is_mcp();
     let size: usize = tools.iter().filter(|tool| is_mcp(tool)).map(|tool| tool.definition().size_chars()).sum();
     let context = ModelLimits::for_model(&session.model_choice.model()).context_window;
     if session.request_env.no_betas
@@ -66,7 +70,7 @@ pub(crate) fn defer_mcp_tools(session: &Session, tools: &mut Vec<Arc<dyn Tool>>)
     }
     let (mut deferred, direct): (Vec<_>, Vec<_>) = std::mem::take(tools).into_iter().partition(is_mcp);
     *tools = direct;
-    deferred.sort_by_key(|tool| tool.definition().name);
+    deferred.sort_by_key(|tool| tool.name());
     tools.push(Arc::new(ToolSearch { tools: deferred.iter().map(|tool| tool.definition()).collect() }));
     tools.extend(deferred.into_iter().map(|tool| Arc::new(DeferredTool(tool)) as Arc<dyn Tool>));
 }
@@ -149,9 +153,13 @@ pub(crate) struct ToolSearch {
 }
 
 impl Tool for ToolSearch {
+    fn name(&self) -> ToolName {
+        ToolName::ToolSearch
+    }
+
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: ToolName::ToolSearch,
+            name: self.name(),
             description: "Loads tools that are only known by name so far; the conversation lists them. A query \
                           `select:NAME,NAME` loads just these. Any other query is words to look for in names and \
                           descriptions, best matches first; a word with `+` before it must be there. A tool can be \

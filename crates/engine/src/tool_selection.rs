@@ -36,7 +36,7 @@ pub(crate) fn main_tools(session: &Arc<Session>, structured: Option<&Arc<Structu
     }
     if session.options.bare && session.options.tools.is_none() {
         all.retain(|tool| {
-            let name = tool.definition().name;
+            let name = tool.name();
             BARE_TOOLS.contains(&name) || name.is_mcp()
         });
     }
@@ -44,7 +44,7 @@ pub(crate) fn main_tools(session: &Arc<Session>, structured: Option<&Arc<Structu
         let takes_all = chosen.iter().any(|name| name == "default");
         let chosen: Vec<ToolName> = chosen.iter().map(|name| name.as_str().into()).collect();
         all.retain(|tool| {
-            let name = tool.definition().name;
+            let name = tool.name();
             takes_all || name.is_mcp() || chosen.iter().any(|chosen| chosen.is_same_tool(&name))
         });
     }
@@ -66,7 +66,7 @@ fn subagent_tools(session: &Arc<Session>, agent: &AgentDefinition, depth: u64) -
 /// Removes the tools that the definition of an agent excludes.
 fn retain_agent_tools(agent: &AgentDefinition, all: &mut Vec<Arc<dyn Tool>>) {
     all.retain(|tool| {
-        let name = tool.definition().name;
+        let name = tool.name();
         let wanted = agent.tools.as_ref().is_none_or(|tools| tools.iter().any(|tool| names_tool(tool, &name)));
         wanted && !agent.disallowed_tools.iter().any(|tool| names_tool(tool, &name))
     });
@@ -78,7 +78,7 @@ fn common_tools(session: &Arc<Session>, depth: u64) -> Vec<Arc<dyn Tool>> {
     if session.options.restricted {
         let named = |name: &ToolName| session.options.tools.iter().flatten().any(|tool| name == tool.as_str());
         all.retain(|tool| {
-            let name = tool.definition().name;
+            let name = tool.name();
             !NOT_RESTRICTED.contains(&name) || named(&name)
         });
     }
@@ -98,7 +98,7 @@ fn remove_denied_tools(session: &Session, all: &mut Vec<Arc<dyn Tool>>) {
         let refusals = rules.with_behavior(Behavior::Deny).filter(|rule| rule.rule.content.is_none());
         refusals.map(|rule| rule.rule.tool.clone()).collect()
     });
-    all.retain(|tool| !refused.iter().any(|name| names_tool(name, &tool.definition().name)));
+    all.retain(|tool| !refused.iter().any(|name| names_tool(name, &tool.name())));
 }
 
 /// Whether `word` names a tool, or the MCP server of the tool.

@@ -15,9 +15,13 @@ use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Wor
 pub(crate) struct AskUserQuestionTool;
 
 impl Tool for AskUserQuestionTool {
+    fn name(&self) -> ToolName {
+        ToolName::AskUserQuestion
+    }
+
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: ToolName::AskUserQuestion,
+            name: self.name(),
             description: "Asks the user up to four questions with two to four choices each. Use it when the answer \
                           changes what you do next and cannot be found out otherwise."
                 .to_owned(),
@@ -88,9 +92,13 @@ pub(crate) struct ExitPlanModeTool {
 }
 
 impl Tool for ExitPlanModeTool {
+    fn name(&self) -> ToolName {
+        ToolName::ExitPlanMode
+    }
+
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: ToolName::ExitPlanMode,
+            name: self.name(),
             description: "Shows the user your finished plan and asks to begin with it. Use it once, in plan mode, \
                           when the plan is ready."
                 .to_owned(),
@@ -120,9 +128,13 @@ pub(crate) struct SkillTool {
 }
 
 impl Tool for SkillTool {
+    fn name(&self) -> ToolName {
+        ToolName::Skill
+    }
+
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: ToolName::Skill,
+            name: self.name(),
             description: "Reads you the instructions of a skill, by its name. Use it before you begin work that a \
                           skill is for, and then follow it."
                 .to_owned(),

@@ -37,9 +37,13 @@ impl WebSearch {
 }
 
 impl Tool for WebSearch {
+    fn name(&self) -> ToolName {
+        ToolName::WebSearch
+    }
+
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: ToolName::WebSearch,
+            name: self.name(),
             description: "Searches the public web and returns links with a short report of what the pages say. Give \
                           `allowed_domains` or `blocked_domains`, not both, to search only there or not there. Name \
                           the pages you use in your answer."

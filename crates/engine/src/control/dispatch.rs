@@ -357,7 +357,7 @@ async fn call_mcp_tool(session: &Arc<Session>, body: &request::McpCall) -> Contr
     if !session.mcp.is_connected(server) {
         return Err(format!("MCP server not connected: {server}").into());
     }
-    let tool = session.mcp.tools().into_iter().find(|tool| tool.definition().name == name);
+    let tool = session.mcp.tools().into_iter().find(|tool| tool.name() == name);
     let Some(tool) = tool else { return Err(format!("no tool {name}").into()) };
     let input = body.arguments.get().map(Json::to_value).unwrap_or_default();
     let output = tool.run(input, &session.workspace, &crate::tool::CallContext::new("mcp_call")).await;

@@ -30,9 +30,13 @@ impl McpTool {
 }
 
 impl Tool for McpTool {
+    fn name(&self) -> ToolName {
+        self.name.clone()
+    }
+
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: self.name.clone(),
+            name: self.name(),
             description: self.tool.description.as_deref().unwrap_or_default().to_owned(),
             input_schema: Value::Object((*self.tool.input_schema).clone()),
         }

@@ -36,9 +36,13 @@ const PREVIEW_CHARS: usize = 2000;
 pub struct Bash;
 
 impl Tool for Bash {
+    fn name(&self) -> ToolName {
+        ToolName::Bash
+    }
+
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: ToolName::Bash,
+            name: self.name(),
             description: "Runs a command in bash. Each call is a new shell; only the current folder is kept from call \
                           to call. There is no input, so nothing may ask for any. A command may take two minutes \
                           unless `timeout` says otherwise, ten at most; what takes longer goes on with \

@@ -16,9 +16,13 @@ use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Wor
 pub struct Edit;
 
 impl Tool for Edit {
+    fn name(&self) -> ToolName {
+        ToolName::Edit
+    }
+
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: ToolName::Edit,
+            name: self.name(),
             description: "Puts `new_string` in the place of `old_string` in a file. \
                           `old_string` must be in the file exactly as given, spaces included and without line \
                           numbers, and only once unless `replace_all` is set."

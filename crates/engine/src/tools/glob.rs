@@ -23,9 +23,13 @@ const MAX_FILES: usize = 100;
 pub struct Glob;
 
 impl Tool for Glob {
+    fn name(&self) -> ToolName {
+        ToolName::Glob
+    }
+
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: ToolName::Glob,
+            name: self.name(),
             description: "Finds files by a pattern of their names, such as `**/*.rs` or `src/**/test_*.py`. The \
                           latest changed come first, at most 100. To look inside files, use Grep."
                 .into(),

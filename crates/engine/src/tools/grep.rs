@@ -28,9 +28,13 @@ const DEFAULT_HEAD_LIMIT: u64 = 250;
 pub struct Grep;
 
 impl Tool for Grep {
+    fn name(&self) -> ToolName {
+        ToolName::Grep
+    }
+
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: ToolName::Grep,
+            name: self.name(),
             description: "Finds lines by a regular expression (Rust syntax, as in ripgrep) in all files of a folder \
                           that are not ignored, or in one file. By default it names the files that match; \
                           `output_mode` `content` shows the lines, `count` counts them. Choose files with `glob` or \

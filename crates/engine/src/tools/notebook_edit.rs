@@ -20,9 +20,13 @@ use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Wor
 pub struct NotebookEdit;
 
 impl Tool for NotebookEdit {
+    fn name(&self) -> ToolName {
+        ToolName::NotebookEdit
+    }
+
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: ToolName::NotebookEdit,
+            name: self.name(),
             description: "Replaces, inserts or deletes one cell of a Jupyter notebook (.ipynb) that was read before. \
                           A new cell comes after the cell named by `cell_id`, or first when none is named."
                 .into(),

@@ -38,9 +38,13 @@ const MAX_WHOLE_PDF_PAGES: usize = 100;
 pub struct Read;
 
 impl Tool for Read {
+    fn name(&self) -> ToolName {
+        ToolName::Read
+    }
+
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: ToolName::Read,
+            name: self.name(),
             description: "Reads a file. Text comes with line numbers (number, tab, line), at most 2000 lines from \
                           `offset` on; long files are read in parts with `offset` and `limit`. Images and PDF files \
                           are shown to you; of a long PDF (over 10 pages) choose some with `pages`. Notebooks come \

@@ -23,9 +23,13 @@ const MAX_WAIT_MS: u64 = 600_000;
 pub struct TaskOutput;
 
 impl Tool for TaskOutput {
+    fn name(&self) -> ToolName {
+        ToolName::TaskOutput
+    }
+
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: ToolName::TaskOutput,
+            name: self.name(),
             description: "Gives the output of a command in the background, or the report of a subagent there. Waits \
                           for its end, unless `block` is false or `timeout` comes first."
                 .into(),
@@ -120,9 +124,13 @@ fn task_not_found(id: &str) -> ToolOutput {
 pub struct TaskStop;
 
 impl Tool for TaskStop {
+    fn name(&self) -> ToolName {
+        ToolName::TaskStop
+    }
+
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: ToolName::TaskStop,
+            name: self.name(),
             description: "Ends a command or a subagent in the background, and all it has started.".into(),
             input_schema: json!({
                 "type": "object",

@@ -14,9 +14,13 @@ use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Wor
 pub struct TodoWrite;
 
 impl Tool for TodoWrite {
+    fn name(&self) -> ToolName {
+        ToolName::TodoWrite
+    }
+
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: ToolName::TodoWrite,
+            name: self.name(),
             description: "Writes the task list, which the user sees. Use it for work of three steps or more: give \
                           the whole list each time, have one task in progress, and mark each as completed as soon \
                           as it is."

@@ -36,9 +36,13 @@ const MAX_URL_BYTES: usize = 2000;
 pub struct WebFetch;
 
 impl Tool for WebFetch {
+    fn name(&self) -> ToolName {
+        ToolName::WebFetch
+    }
+
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: ToolName::WebFetch,
+            name: self.name(),
             description: "Reads a public web page as text and answers `prompt` about it. Pages behind a login and \
                           private addresses cannot be read. When a page leads to another host you are told, and can \
                           fetch that one."

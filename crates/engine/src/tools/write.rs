@@ -15,9 +15,13 @@ use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Wor
 pub struct Write;
 
 impl Tool for Write {
+    fn name(&self) -> ToolName {
+        ToolName::Write
+    }
+
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: ToolName::Write,
+            name: self.name(),
             description: "Writes a whole file, new or in place of what is there. To change part of a file, use Edit."
                 .into(),
             input_schema: json!({

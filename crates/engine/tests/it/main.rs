@@ -84,7 +84,7 @@ impl TestWorkspace {
     }
 
     async fn run_tool_with(&self, name: &str, input: Value, call: &CallContext) -> ToolOutput {
-        let tool = tools::builtin_tools().into_iter().find(|tool| tool.definition().name == name).unwrap();
+        let tool = tools::builtin_tools().into_iter().find(|tool| tool.name() == name).unwrap();
         match validate_input(&tool.definition(), &input) {
             Ok(()) => tool.run(input, &self.inner, call).await,
             Err(output) => *output,

@@ -57,7 +57,7 @@ async fn calls_of_the_recordings_give_the_recorded_results() {
             let name = call["name"].as_str().unwrap();
             let (content, raw) = (moved(&result["content"]), moved(&line["toolUseResult"]));
             if !COMPARED.contains(&name) {
-                let known = tools::builtin_tools().iter().any(|tool| tool.definition().name == name);
+                let known = tools::builtin_tools().iter().any(|tool| tool.name() == name);
                 assert!(known || content.to_string().contains("No such tool"), "{folder} {name}");
                 continue;
             }
