@@ -35,6 +35,7 @@ export async function startServer(home, more = []) {
     address: url.href,
     origin: url.origin,
     token: new URLSearchParams(url.hash.slice(1)).get("token") ?? "",
+    pid: child.pid ?? 0,
     stop: () => child.kill(),
   };
 }

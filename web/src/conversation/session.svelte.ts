@@ -3,6 +3,8 @@ import { getJson, part, type Query } from "../api/client.ts";
 import type { Item, ItemWindow, SessionDetail, Turn, TurnFigures } from "../api/model.ts";
 import { ItemStore } from "./items.svelte.ts";
 
+const OUTLINE_DELAY = 1000;
+
 /** The turn that contains a position; positions before the first prompt belong to no turn. */
 export function turnAt(turns: Turn[], position: number): Turn | undefined {
   let low = 0;
@@ -44,6 +46,7 @@ export class SessionModel {
   added = $state(0);
   #isGrowing = false;
   #isGrowthPending = false;
+  #outlineTimer: ReturnType<typeof setTimeout> | undefined;
   rows = $derived.by(() => visibleRows(this.items.entries, this.turns, this.folded));
 
   constructor(readonly id: string) {
@@ -58,12 +61,11 @@ export class SessionModel {
     return getJson<ItemWindow>(this.path("/items"), query);
   }
 
+  /** Loads the last screen; the outline follows by itself. */
   async open(): Promise<void> {
-    const detail = this.loadDetail();
+    this.loadDetail().then(() => this.loadFigures());
     await this.items.open();
     if (this.items.error) this.error = this.items.error;
-    await detail;
-    this.loadFigures();
   }
 
   private async loadDetail() {
@@ -124,14 +126,22 @@ export class SessionModel {
     try {
       while (this.#isGrowthPending) {
         this.#isGrowthPending = false;
-        const [result] = await Promise.all([this.items.grow(), this.loadDetail()]);
+        const result = await this.items.grow();
         if (result.isReset) this.layout += 1;
         this.added += result.added;
       }
     } finally {
       this.#isGrowing = false;
     }
-    this.loadFigures();
+    this.#refreshOutline();
+  }
+
+  /** The outline of a long session is large: it is loaded again at most every second. */
+  #refreshOutline() {
+    this.#outlineTimer ??= setTimeout(() => {
+      this.#outlineTimer = undefined;
+      this.loadDetail().then(() => this.loadFigures());
+    }, OUTLINE_DELAY);
   }
 
   /** Replaces a shortened item by the whole one. */
