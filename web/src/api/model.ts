@@ -13,8 +13,6 @@ export interface SessionRow {
   key: string;
   /** Without the index there are no counts yet. */
   is_indexed?: boolean;
-  /** Command that resumes the session. */
-  resume?: string | null;
   size_bytes?: number | null;
   session_id: string;
   project: string;
@@ -58,7 +56,7 @@ export interface Overview {
   projects: { project: string; cwd: string | null; sessions: number; last_at: string | null; cost_usd: number }[];
   recent: SessionRow[];
   live: SessionRow[];
-  waiting: { key: string; session_id: string; on: string; since: string | null }[];
+  waiting: { key: string; session_id: string; on: string; detail?: string | null; since: string | null }[];
   today: { cost_usd: number; messages: number; sessions: number };
   yesterday_cost_usd: number;
 }
@@ -124,8 +122,8 @@ export interface ToolCall {
   /** The structured output that the agent stored beside the result. */
   output?: unknown;
   subagent?: { agent_id: string | null; entries?: number };
-  /** Time from the call to its result. */
-  duration_ms?: number | null;
+  /** Time of the result. */
+  finished_at?: string | null;
 }
 
 export type ItemKind =

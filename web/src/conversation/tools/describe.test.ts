@@ -70,10 +70,13 @@ test("an edit shows the stored hunks, or its own texts", () => {
   expect(editLines(several).map((line) => line.kind)).toEqual(["removed", "added", "gap", "removed", "added"]);
 });
 
-test("durations come from the server, then from the tool", () => {
-  expect(durationOf(call("Bash", {}, { duration_ms: 5, output: { durationMs: 9 } }))).toBe(5);
-  expect(durationOf(call("WebSearch", {}, { output: { durationSeconds: 2.4 } }))).toBe(2400);
-  expect(durationOf(call("Bash", {}))).toBeNull();
+test("durations come from the timestamps, then from the tool", () => {
+  const start = "2026-01-01T00:00:00Z";
+  expect(durationOf(call("Bash", {}, { finished_at: "2026-01-01T00:00:02Z", output: { durationMs: 9 } }), start)).toBe(
+    2000,
+  );
+  expect(durationOf(call("WebSearch", {}, { output: { durationSeconds: 2.4 } }), start)).toBe(2400);
+  expect(durationOf(call("Bash", {}), start)).toBeNull();
 });
 
 test("results are split into text, images that are safe to draw, and the rest", () => {

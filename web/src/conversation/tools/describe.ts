@@ -202,14 +202,13 @@ function lineCount(text: string): number {
   return trimmed ? trimmed.split("\n").length : 0;
 }
 
-/** Time from call to result, if the server or the tool measured it. */
-export function durationOf(tool: ToolCall & { duration_ms?: number | null }): number | null {
+/** Time from call to result, by their timestamps or as the tool measured it. */
+export function durationOf(tool: ToolCall, startedAt: string | null): number | null {
+  if (tool.finished_at && startedAt) {
+    const took = Date.parse(tool.finished_at) - Date.parse(startedAt);
+    if (took >= 0) return took;
+  }
   const output = object(tool.output);
   const seconds = number(output.durationSeconds);
-  return (
-    tool.duration_ms ??
-    number(output.durationMs) ??
-    number(output.totalDurationMs) ??
-    (seconds === undefined ? null : seconds * 1000)
-  );
+  return number(output.durationMs) ?? number(output.totalDurationMs) ?? (seconds === undefined ? null : seconds * 1000);
 }
