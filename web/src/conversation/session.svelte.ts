@@ -4,6 +4,7 @@ import type { Item, ItemWindow, SessionDetail, Turn, TurnFigures } from "../api/
 import { ItemStore } from "./items.svelte.ts";
 
 const OUTLINE_DELAY = 1000;
+const MAX_PRINTED = 5000;
 
 /** The turn that contains a position; positions before the first prompt belong to no turn. */
 export function turnAt(turns: Turn[], position: number): Turn | undefined {
@@ -49,8 +50,12 @@ export class SessionModel {
   #outlineTimer: ReturnType<typeof setTimeout> | undefined;
   rows = $derived.by(() => visibleRows(this.items.entries, this.turns, this.folded));
 
-  constructor(readonly id: string) {
-    this.items = new ItemStore((from, count) => this.loadItems({ from, count }));
+  /** `agent` is the id of a subagent whose conversation is shown instead of the session's own. */
+  constructor(
+    readonly id: string,
+    readonly agent: string | null = null,
+  ) {
+    this.items = new ItemStore((from, count) => this.loadItems({ from, count, agent }));
   }
 
   private path(rest = ""): string {
@@ -88,7 +93,7 @@ export class SessionModel {
   }
 
   get turns(): Turn[] {
-    return this.detail?.turns ?? [];
+    return this.agent === null ? (this.detail?.turns ?? []) : [];
   }
 
   turnOf(position: number): Turn | undefined {
@@ -147,13 +152,23 @@ export class SessionModel {
   /** Replaces a shortened item by the whole one. */
   async loadWhole(item: Item): Promise<void> {
     if (item.position === undefined) return;
-    const window = await this.loadItems({ from: item.position, count: 1, full: 1 });
+    const window = await this.loadItems({ from: item.position, count: 1, full: 1, agent: this.agent });
     this.items.replace(item.position, window.items);
+  }
+
+  /** All items, for the printer; `null` if there are too many to be printed. */
+  async loadAll(): Promise<Item[] | null> {
+    if (this.items.entries > MAX_PRINTED) return null;
+    const items: Item[] = [];
+    for (let from = 0; from < this.items.entries; from += 500) {
+      items.push(...(await this.loadItems({ from, count: 500, agent: this.agent })).items);
+    }
+    return items;
   }
 
   /** Position of a line of the file; its items are loaded. */
   async locate(line: number): Promise<number | null> {
-    const window = await this.loadItems({ line, count: 64 });
+    const window = await this.loadItems({ line, count: 64, agent: this.agent });
     this.items.put(window);
     return window.position ?? null;
   }

@@ -152,6 +152,9 @@ const en = {
   previous_match: "previous match",
   next_match: "next match",
   no_match: "no match",
+  too_long_to_print: "too long to print; export it as a page instead",
+  subagent_of: "subagent of",
+  to_session: "to the session",
   to_end: "to the end",
   to_prompt: "to the prompt of this turn",
   // items
@@ -470,6 +473,9 @@ const zh: Record<TextKey, string> = {
   previous_match: "上一处",
   next_match: "下一处",
   no_match: "没有匹配",
+  too_long_to_print: "太长，无法打印；请改为导出网页",
+  subagent_of: "子代理，属于",
+  to_session: "前往会话",
   to_end: "到末尾",
   to_prompt: "到本轮的提示",
   // items

@@ -7,7 +7,7 @@ export interface Route {
   query: URLSearchParams;
 }
 
-/** The view of an address; deep links are `/s/SESSION?item=N`. */
+/** The view of an address; deep links are `/s/SESSION?line=N`. */
 export function parseRoute(path: string, search: string): Route {
   const query = new URLSearchParams(search);
   const parts = path.split("/").filter(Boolean);
@@ -75,10 +75,7 @@ class Router {
 export const router = new Router();
 
 /** Address of a session, and of one of its items. */
-export function sessionAddress(
-  id: string,
-  options: { item?: number; tab?: string; line?: number; branch?: number } = {},
-): string {
+export function sessionAddress(id: string, options: { tab?: string; line?: number; agent?: string } = {}): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(options)) if (value !== undefined) query.set(name, String(value));
   const text = query.toString();
