@@ -293,7 +293,10 @@ fn evaluate_commands(ctx: &PermissionContext<'_>, script: &Script, folders: &Pos
             [(_, CommandFinding::AllowedByRule(rule))] => DecisionReason::from_rule(rule),
             _ => DecisionReason::Subcommands,
         };
-        return match choose_profile(&findings, text, folders) {
+        let profile = choose_profile(&findings, text, folders).filter(|profile| {
+            *profile != SandboxProfile::None || !uses_names_after_changes(ctx, &findings, script.has_loop, text)
+        });
+        return match profile {
             Some(profile) => match ctx.workspace.sandbox().check_available(profile, &ctx.workspace.command_context()) {
                 Ok(()) => Decision::Allow { reason, profile },
                 Err(reason) => ask_without_sandbox(ctx, findings.iter().map(|(part, _)| *part).collect(), &reason),
@@ -341,6 +344,35 @@ fn choose_profile(
     let follows_links = reading
         .any(|(part, _)| known_commands::may_follow_links(strip_wrappers(&part.words), |name| folders.is_folder(name)));
     (!changes && (!reads || !(expands || runs_git || follows_links))).then_some(SandboxProfile::None)
+}
+
+/// Whether a script without a sandbox uses a path after a command that a rule allows has
+/// started. That command may have replaced the path by a link out of the session's folders
+/// (`git checkout`, `tar`), so it may lead elsewhere than when it was checked.
+fn uses_names_after_changes(
+    ctx: &PermissionContext<'_>,
+    findings: &[(&SimpleCommand, CommandFinding<'_>)],
+    has_loop: bool,
+    text: &str,
+) -> bool {
+    let by_rule = |finding: &CommandFinding<'_>| matches!(finding, CommandFinding::AllowedByRule(_));
+    let reads = |part: &SimpleCommand| {
+        known_commands::command_effect(strip_wrappers(&part.words)) == Some(CommandEffect::ReadOnly)
+    };
+    let Some(changed) = findings.iter().position(|(part, finding)| by_rule(finding) && !reads(part)) else {
+        return false;
+    };
+    let operators = ["&&", ">&", "<&", "&>"].iter().fold(text.to_owned(), |text, operator| text.replace(operator, " "));
+    let in_any_order = has_loop || operators.contains('&');
+    let uses_name = |(part, finding): &(&SimpleCommand, CommandFinding<'_>)| {
+        // A rule that allows reading a path does not allow what a deny rule protects.
+        let is_checked = !by_rule(finding) || reads(part) && has_file_restrictions(ctx);
+        let uses_file = |file: &Redirect| !is_standard_file(&file.target.text);
+        part.redirects.iter().any(uses_file)
+            || is_checked && known_commands::may_show_named_files(strip_wrappers(&part.words))
+    };
+    let from = if in_any_order { 0 } else { changed + 1 };
+    findings.len() > 1 && findings[from..].iter().any(uses_name)
 }
 
 /// Asks about a command that would be allowed if a sandbox were available.
@@ -489,13 +521,18 @@ fn has_path_rule(ctx: &PermissionContext<'_>, about: impl Fn(&ToolName) -> bool)
     [Behavior::Deny, Behavior::Ask].into_iter().any(|behavior| ctx.find_rule(behavior, speaks).is_some())
 }
 
+/// Whether redirections to a file of this name need no check.
+fn is_standard_file(name: &str) -> bool {
+    ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"].contains(&name)
+}
+
 /// Inspects a redirection.
 fn inspect_redirect<'a>(ctx: &PermissionContext<'a>, file: &Redirect, folders: &PossibleCwds) -> CommandFinding<'a> {
     if !file.target.is_literal {
         return CommandFinding::NotAllowed { path: None };
     }
     let name = file.target.text.as_str();
-    if ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"].contains(&name) {
+    if is_standard_file(name) {
         return CommandFinding::ReadOnly;
     }
     let target = TargetPath::new(ctx.workspace.cwd().join(name));

@@ -150,11 +150,14 @@ fn deny_rules_hold_in_every_mode() {
 #[test]
 fn commands_are_allowed_part_by_part() {
     let workspace = TestWorkspace::new();
-    let table: [(&[&str], &str, &str); 30] = [
+    let table: [(&[&str], &str, &str); 32] = [
         (&[], "cd . && git status", "allow"),
         (&["allow Bash(git status:*)"], "cd . && git status", "allow"),
         (&["allow Bash(git status:*)"], "cd sub && git status", "ask"),
         (&["allow Bash(npm test)"], "npm test && git status", "ask"),
+        // The checkout may have made a link to the file.
+        (&["allow Bash(git checkout:*)", "allow Bash(cat:*)", "deny Read(./.env)"], "git checkout x && cat n", "ask"),
+        (&["allow Bash(git checkout:*)", "allow Bash(cat:*)"], "git checkout x && cat n", "allow"),
         (&["allow Bash(npm test)", "allow Bash(git add:*)"], "git add . && git status", "allow"),
         (
             &["allow Bash(git:*)", "deny Read(.env)"],
@@ -343,6 +346,24 @@ fn a_text_runs_in_one_profile_or_asks() {
         (PermissionMode::Default, "make $(cat a)", None),
         (PermissionMode::Default, "make `cat a`", None),
         (PermissionMode::Default, "make && diff <(cat a) b", None),
+        // After `make` a name may lead out of the session's folders.
+        (PermissionMode::Default, "cat a && make", Some(SandboxProfile::None)),
+        (PermissionMode::Default, "cat a | make", Some(SandboxProfile::None)),
+        (PermissionMode::Default, "make && ls src", Some(SandboxProfile::None)),
+        (PermissionMode::Default, "make | grep -A 3 x | sort -k 2 | head -n 3", Some(SandboxProfile::None)),
+        (PermissionMode::Default, "make 2>&1 | grep -e x -i", Some(SandboxProfile::None)),
+        (PermissionMode::Default, "make && cat a", None),
+        (PermissionMode::Default, "make | head -n 3 a", None),
+        (PermissionMode::Default, "make | grep x a", None),
+        (PermissionMode::Default, "make | grep -e x a", None),
+        (PermissionMode::Default, "make | grep -efm a", None),
+        (PermissionMode::Default, "make | grep -- x a", None),
+        (PermissionMode::Default, "make && cd src && ls", None),
+        (PermissionMode::Default, "make; wc < a", None),
+        (PermissionMode::Default, "cat a & make", None),
+        (PermissionMode::Default, "for i in 1 2; do cat a; make; done", None),
+        (PermissionMode::AcceptEdits, "make > a", Some(SandboxProfile::None)),
+        (PermissionMode::AcceptEdits, "make && make > a", None),
         (PermissionMode::AcceptEdits, "mkdir a && cat b", Some(SandboxProfile::Workspace)),
         (PermissionMode::AcceptEdits, "echo x > a", Some(SandboxProfile::Workspace)),
         (PermissionMode::AcceptEdits, "mkdir a && make", None),

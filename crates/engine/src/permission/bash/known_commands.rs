@@ -144,6 +144,18 @@ const TEST_OPTIONS: &str = "-a -b -c -d -e -ef -eq -f -g -G -ge -gt -h -k -L -le
 const ATTRIBUTE_COMMANDS: &str = "[ basename cd dirname df du echo exit false find id ls printf pwd readlink realpath seq sleep \
                           stat test true uname which whoami :";
 
+/// Filters with their short options whose value may be the next word.
+const VALUE_OPTIONS: [(&str, &str); 8] = [
+    ("cut", "bcdf"),
+    ("egrep", "ABCem"),
+    ("fgrep", "ABCem"),
+    ("fold", "w"),
+    ("grep", "ABCem"),
+    ("head", "cn"),
+    ("sort", "kt"),
+    ("tail", "cn"),
+];
+
 /// Commands that search folders or take file names from their input.
 const SEARCH_COMMANDS: &str = "ack ag fd fdfind parallel rg rgrep ripgrep tar ugrep xargs zip";
 
@@ -231,6 +243,34 @@ pub(super) fn may_search_files(words: &[Word], is_folder: impl Fn(&str) -> bool)
 /// session's folders. The paths that it names are checked, but not the files inside them.
 pub(super) fn may_follow_links(words: &[Word], is_folder: impl Fn(&str) -> bool) -> bool {
     words.split_first().is_some_and(|(first, rest)| first.text == "diff" && operands(rest).into_iter().any(is_folder))
+}
+
+/// Whether a command that only reads may show the contents of a file that it names, or goes to a
+/// folder. Filters that read their input do not: `head -n 5`, `grep x`.
+pub(super) fn may_show_named_files(words: &[Word]) -> bool {
+    let Some((first, rest)) = words.split_first() else { return false };
+    let name = first.text.as_str();
+    if name != "cd" && (contains_word(ATTRIBUTE_COMMANDS, name) || ["date", "git", "tr"].contains(&name)) {
+        return false;
+    }
+    let values = VALUE_OPTIONS.iter().find(|(command, _)| *command == name).map_or("", |(_, options)| options);
+    let takes_value = |word: &Word| {
+        let mut letters = word.text.strip_prefix('-').unwrap_or_default().chars();
+        letters.next().is_some_and(|letter| values.contains(letter)) && letters.next().is_none()
+    };
+    let end = rest.iter().position(|word| word.text == "--").unwrap_or(rest.len());
+    let mut named = rest.len().saturating_sub(end + 1);
+    let mut before = rest[..end].iter();
+    while let Some(word) = before.next() {
+        if takes_value(word) {
+            before.next();
+        } else if !word.text.starts_with('-') {
+            named += 1;
+        }
+    }
+    let has_pattern_option = options(rest).iter().any(|option| !option.starts_with("--") && option.contains('e'));
+    let patterns = usize::from(name.ends_with("grep") && !has_pattern_option);
+    named > patterns
 }
 
 /// Whether a command may copy or move links: `cp -r`, and `mv` of anything but a file.
