@@ -32,6 +32,7 @@ pub(super) fn seatbelt_profile(policy: &Policy) -> String {
     for path in policy.writable.iter().chain([&policy.temp_folder]) {
         push_rule(&mut text, "allow file-read* file-write*", path);
     }
+    text.push_str("(deny file-write-setugid)\n");
     if !policy.allows_attribute_changes {
         text.push_str("(deny file-write-mode file-write-owner file-write-flags file-write-times file-write-xattr)\n");
     }

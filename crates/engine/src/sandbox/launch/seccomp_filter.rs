@@ -112,12 +112,33 @@ const BTRFS_IOCTL_TYPE: u32 = 0x9400;
 const LEGACY_ATTRIBUTE_CALLS: &[c_long] =
     &[libc::SYS_chmod, libc::SYS_chown, libc::SYS_lchown, libc::SYS_utime, libc::SYS_utimes, libc::SYS_futimesat];
 #[cfg(not(target_arch = "x86_64"))]
-const OLD_ATTRIBUTES: &[c_long] = &[];
+const LEGACY_ATTRIBUTE_CALLS: &[c_long] = &[];
 
 /// Calls whose arguments a filter cannot inspect, or that bypass it. They fail with `ENOSYS`,
 /// so that programs fall back to older calls.
-const UNAVAILABLE_CALLS: &[c_long] =
-    &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+const UNAVAILABLE_CALLS: &[c_long] = &[
+    libc::SYS_clone3,
+    libc::SYS_openat2,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+];
+
+/// Calls that set the mode of a file, with the position of the mode.
+const MODE_CALLS: &[(c_long, u8)] =
+    &[(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (libc::SYS_fchmodat2, 2), (libc::SYS_mknodat, 2)];
+
+/// Calls that may create a file, with the position of the flags; the mode follows them.
+const OPEN_CALLS: &[(c_long, u8)] = &[(libc::SYS_openat, 2)];
+
+#[cfg(target_arch = "x86_64")]
+const LEGACY_MODE_CALLS: &[(c_long, u8)] = &[(libc::SYS_chmod, 1), (libc::SYS_creat, 1), (libc::SYS_mknod, 1)];
+#[cfg(not(target_arch = "x86_64"))]
+const LEGACY_MODE_CALLS: &[(c_long, u8)] = &[];
+#[cfg(target_arch = "x86_64")]
+const LEGACY_OPEN_CALLS: &[(c_long, u8)] = &[(libc::SYS_open, 1)];
+#[cfg(not(target_arch = "x86_64"))]
+const LEGACY_OPEN_CALLS: &[(c_long, u8)] = &[];
 
 /// `clone` flags that create namespaces.
 const NAMESPACE_FLAGS: i32 = libc::CLONE_NEWUSER
@@ -165,6 +186,9 @@ fn build_rules(network: NetworkAccess, attributes: bool) -> FilterResult<Syscall
         }
         rules.insert(libc::SYS_socketpair, refused);
     }
+    for (call, denied) in set_id_rules()? {
+        rules.entry(call).or_insert(denied);
+    }
     // Resource limits of other processes, which could kill them.
     rules.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![argument_condition(0, SeccompCmpOp::Ne, 0)?])?]);
     let each = |flag: i32| {
@@ -187,6 +211,27 @@ fn build_rules(network: NetworkAccess, attributes: bool) -> FilterResult<Syscall
         )?])?);
     }
     rules.insert(libc::SYS_ioctl, requests);
+    Ok(rules)
+}
+
+/// Denies modes with which a file runs as its owner or group, whoever starts it: the file would
+/// outlive the sandbox.
+fn set_id_rules() -> FilterResult<SyscallRules> {
+    let has_bits = |argument: u8, bits: u32| argument_condition(argument, SeccompCmpOp::MaskedEq(bits.into()), bits);
+    let mut rules = SyscallRules::new();
+    for bit in [libc::S_ISUID, libc::S_ISGID] {
+        for &(call, mode) in MODE_CALLS.iter().chain(LEGACY_MODE_CALLS) {
+            rules.entry(call).or_default().push(SeccompRule::new(vec![has_bits(mode, bit)?])?);
+        }
+        // Other calls have no mode.
+        let creates = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY].map(i32::unsigned_abs);
+        for &(call, flags) in OPEN_CALLS.iter().chain(LEGACY_OPEN_CALLS) {
+            for create in creates {
+                let rule = SeccompRule::new(vec![has_bits(flags, create)?, has_bits(flags + 1, bit)?])?;
+                rules.entry(call).or_default().push(rule);
+            }
+        }
+    }
     Ok(rules)
 }
 
