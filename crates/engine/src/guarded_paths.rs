@@ -82,12 +82,18 @@ pub(crate) struct GuardedHome<'a> {
     pub(crate) home: Option<&'a Path>,
     /// Folders of the session, resolved.
     pub(crate) folders: &'a [PathBuf],
+    /// The agent's own folder, resolved: it contains a script that runs before commands.
+    pub(crate) agent_folder: &'a Path,
 }
 
 impl GuardedHome<'_> {
-    /// Returns the hidden name directly in home that a resolved path leads through; `None` if
-    /// there is none, or if home is not in the session's folders.
+    /// Returns the hidden name directly in home that a resolved path leads through, or the name of
+    /// the agent's own folder; `None` if it leads through neither, or if home is not in the
+    /// session's folders.
     pub(crate) fn hidden_name(self, path: &Path) -> Option<String> {
+        if path.starts_with(self.agent_folder) {
+            return self.agent_folder.file_name().map(comparable);
+        }
         let home = self.home?;
         let name = comparable(path.strip_prefix(home).ok()?.iter().next()?);
         let innermost = self.folders.iter().filter(|folder| path.starts_with(folder));

@@ -51,6 +51,19 @@ pub(crate) fn create(real: &Path, bytes: &[u8]) -> io::Result<()> {
     File::from(file).write_all(bytes)
 }
 
+/// Renames a file within its folder. On Linux an existing file is not replaced.
+pub(crate) fn rename(real: &Path, to: &Path) -> io::Result<()> {
+    let (Some(folder), Some(name), Some(new)) = (real.parent(), real.file_name(), to.file_name()) else {
+        return Err(io::ErrorKind::IsADirectory.into());
+    };
+    let folder = open_folder(folder, false)?;
+    #[cfg(target_os = "linux")]
+    return rustix::fs::renameat_with(&folder, name, &folder, new, rustix::fs::RenameFlags::NOREPLACE)
+        .map_err(explain_error);
+    #[cfg(not(target_os = "linux"))]
+    rustix::fs::renameat(&folder, name, &folder, new).map_err(explain_error)
+}
+
 fn require_regular(file: OwnedFd) -> io::Result<File> {
     let file = File::from(file);
     let about = file.metadata()?;

@@ -32,7 +32,7 @@ pub(crate) use command_context::CommandContext;
 pub use launch::launch;
 pub(crate) use launchers::Launched;
 pub use restricted_paths::{PathMatcher, SandboxRestrictions};
-pub(crate) use sandboxed_command::SandboxedCommand;
+pub(crate) use sandboxed_command::{SandboxedCommand, USER_SHELL_FILE};
 pub use session_sandbox::{Sandbox, SandboxLevel, SandboxMode, SandboxOptions};
 pub use settings::SandboxSettings;
 

@@ -37,10 +37,11 @@ pub(super) fn evaluate(ctx: &PermissionContext<'_>, input: &Value, target: &Targ
         return decision;
     }
     let within = |folder: &PathBuf| target.real.as_ref().is_some_and(|real| real.starts_with(folder));
-    let inside = workspace.folders().iter().any(within) && !pattern_leaves_folder;
     let outputs = [Some(workspace.output_folder().to_owned()), workspace.results_folder()];
     let mut outputs = outputs.into_iter().flatten().filter_map(|folder| resolve(&folder));
-    let is_own_output = *ctx.tool == ToolName::Read && outputs.any(|folder| within(&folder));
+    let is_script = is_agent_script(workspace)(target);
+    let is_own_output = *ctx.tool == ToolName::Read && outputs.any(|folder| within(&folder)) && !is_script;
+    let inside = workspace.folders().iter().any(within) && !pattern_leaves_folder && !is_script;
     if workspace.is_confined() && !inside && !is_own_output {
         let message = format!(
             "{} Rules cannot allow it: the session is restricted.",
@@ -158,7 +159,17 @@ pub(super) fn rule_matches(rule: &SourcedRule, tool: &ToolName, target: &TargetP
 pub fn hidden_file_filter(rules: &RuleSet, workspace: &Workspace) -> HiddenFileFilter {
     let kept = rules.iter().filter(|rule| rule.behavior != Behavior::Allow && rule.rule.tool == ToolName::Read);
     let patterns: Vec<PathPattern> = kept.filter_map(|rule| PathPattern::from_rule(rule, workspace)).collect();
-    Arc::new(move |target| patterns.iter().any(|pattern| pattern.matches(target)))
+    let is_script = is_agent_script(workspace);
+    Arc::new(move |target| is_script(target) || patterns.iter().any(|pattern| pattern.matches(target)))
+}
+
+/// Returns a test for the scripts in the agent's own folder, which contain variables of the user's shell.
+fn is_agent_script(workspace: &Workspace) -> impl Fn(&TargetPath) -> bool + Send + Sync + 'static {
+    let folder = resolve(workspace.output_folder());
+    move |target| {
+        let script = target.real.as_ref().filter(|real| real.extension().is_some_and(|extension| extension == "sh"));
+        script.zip(folder.as_ref()).is_some_and(|(script, folder)| script.starts_with(folder))
+    }
 }
 
 /// Resolves the file or folder that a call of a file tool names; `None` for other tools.

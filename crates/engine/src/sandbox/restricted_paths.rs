@@ -3,7 +3,8 @@
 
 use std::fmt;
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
+use std::io;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -123,7 +124,7 @@ impl RestrictedPathCache {
             refused,
             home,
             guarded,
-            WalkLimits { max_walked: MAX_WALKED_PATHS, max_found: MAX_RESTRICTED_PATHS },
+            WalkLimits { max_walked: MAX_WALKED_PATHS, max_found: MAX_RESTRICTED_PATHS, unlocks_folders: false },
         );
         self.last = Some((wanted, found.clone(), watch));
         found
@@ -154,6 +155,8 @@ fn walk_roots(refused: &SandboxRestrictions, folders: &[PathBuf], readable: &[Pa
 struct WalkLimits {
     max_walked: usize,
     max_found: usize,
+    /// Whether to give the owner access to folders that cannot be listed.
+    unlocks_folders: bool,
 }
 
 fn find_restricted(
@@ -184,6 +187,10 @@ fn find_restricted(
         // Git needs `HEAD` to treat a folder as a repository.
         let has_name = || has_guarded_name_below(&path, folders) || home.hidden_name(&path).is_some();
         let named = guarded && !held && (has_name() || is_part(&["HEAD"]));
+        if named && path == home.agent_folder {
+            // The script in it is found by name.
+            found.pinned.extend(parents_inside(&path, folders).map(Path::to_owned));
+        }
         if named {
             found.guarded.push(GuardedPath { path: path.clone(), device: data.dev(), inode: data.ino() });
         }
@@ -196,6 +203,9 @@ fn find_restricted(
             found.read_only.extend(resolve(&path).filter(|real| real.exists() && !folders.contains(real)));
         }
         if data.is_dir() {
+            if limits.unlocks_folders && data.mode() & 0o500 != 0o500 {
+                let _ = allow_owner(&path);
+            }
             let inside = fs::read_dir(&path).into_iter().flatten().flatten();
             open.extend(inside.map(|entry| (entry.path(), held)));
         }
@@ -214,13 +224,17 @@ fn folders_to_pin<'a>(
     folders: &'a [PathBuf],
     rules: &'a PathMatcher,
 ) -> impl Iterator<Item = PathBuf> + 'a {
-    let is_inside = |parent: &&Path| folders.iter().any(|folder| parent.starts_with(folder) && *parent != folder);
-    let parents = path.ancestors().skip(1).take_while(is_inside);
     let is_lost = move |parent: &&Path| {
         let rest = path.strip_prefix(parent).unwrap_or(path);
         !(rules.matches)(&parent.with_file_name("\u{1}renamed").join(rest))
     };
-    parents.filter(is_lost).map(Path::to_owned)
+    parents_inside(path, folders).filter(is_lost).map(Path::to_owned)
+}
+
+/// Returns the parent folders of a path that are inside the session's.
+fn parents_inside<'a>(path: &'a Path, folders: &'a [PathBuf]) -> impl Iterator<Item = &'a Path> {
+    let is_inside = |parent: &&Path| folders.iter().any(|folder| parent.starts_with(folder) && *parent != folder);
+    path.ancestors().skip(1).take_while(is_inside)
 }
 
 /// Whether the path has a guarded name below the session folder that contains it.
@@ -234,15 +248,22 @@ fn has_guarded_name_below(path: &Path, folders: &[PathBuf]) -> bool {
     below.is_some_and(|below| !below.as_os_str().is_empty() && has_guarded_name(&name(below)))
 }
 
+/// Gives the owner of a folder all access to it.
+pub(super) fn allow_owner(folder: &Path) -> io::Result<()> {
+    let mode = fs::symlink_metadata(folder)?.mode();
+    fs::set_permissions(folder, fs::Permissions::from_mode(mode | 0o700))
+}
+
 /// Returns all guarded paths in the folders, except those below another one. Without a limit,
-/// because a command could otherwise hide one behind many files.
+/// because a command could otherwise hide one behind many files; and in folders that cannot be
+/// listed, which are made accessible to their owner.
 pub(super) fn find_guarded_paths(home: GuardedHome<'_>) -> Vec<GuardedPath> {
     find_restricted(
         home.folders,
         &SandboxRestrictions::default(),
         home,
         true,
-        WalkLimits { max_walked: usize::MAX, max_found: usize::MAX },
+        WalkLimits { max_walked: usize::MAX, max_found: usize::MAX, unlocks_folders: true },
     )
     .guarded
 }

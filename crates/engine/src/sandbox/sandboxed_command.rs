@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use super::launchers::{Launched, Launchers};
 use super::policy::{NetworkAccess, Policy};
-use super::restricted_paths::{GuardedPath, find_guarded_paths};
+use super::restricted_paths::{GuardedPath, allow_owner, find_guarded_paths};
 use super::session_sandbox::{Sandbox, SandboxLevel};
 use super::{CommandContext, SandboxProfile, readable};
 use crate::guarded_paths::GuardedHome;
 use crate::path::resolve;
+use crate::safe_file;
 
 /// Variables that commands in the profile `Read` get.
 const KEPT_VARIABLES: [&str; 16] = [
@@ -36,6 +37,12 @@ const KEPT_VARIABLES: [&str; 16] = [
     "LINES",
 ];
 
+/// The script in the agent's folder that defines what the user's shell does.
+pub(crate) const USER_SHELL_FILE: &str = "user-shell.sh";
+
+/// Maximum number of names that are tried for a file that is moved aside.
+const MAX_MOVED_NAMES: usize = 1000;
+
 /// Git settings that prevent it from running programs which a repository configures.
 const SAFE_GIT_SETTINGS: [(&str, &str); 4] = [
     ("core.fsmonitor", "false"),
@@ -52,6 +59,7 @@ pub(crate) struct SandboxedCommand {
     profile: SandboxProfile,
     folders: Vec<PathBuf>,
     home: Option<PathBuf>,
+    agent_folder: PathBuf,
     /// Guarded paths that existed before the command.
     guarded_before: Vec<GuardedPath>,
 }
@@ -79,6 +87,7 @@ impl Sandbox {
             profile,
             folders: context.folders.clone(),
             home: context.resolved_home(),
+            agent_folder: self.agent_folder().map_err(|error| error.to_string())?,
             guarded_before: guarded,
         }))
     }
@@ -121,11 +130,16 @@ impl Sandbox {
         let restrictions = self.restrictions.read();
         let mut cache = self.cache.lock();
         let home = context.resolved_home();
-        let home = GuardedHome { home: home.as_deref(), folders };
+        // It must exist to be found if it is inside the session's folders.
+        let agent_folder = self.agent_folder().map_err(|error| error.to_string())?;
+        let home = GuardedHome { home: home.as_deref(), folders, agent_folder: &agent_folder };
         let mut found = cache.find_restricted((restrictions.0, &restrictions.1), home, &all, writes);
         if found.is_incomplete {
             return Err("there are too many files to look for those that rules refuse".to_owned());
         }
+        let script = agent_folder.join(USER_SHELL_FILE);
+        let is_readable = all.iter().any(|open| script.starts_with(open));
+        found.covered.extend(Some(script).filter(|script| is_readable && script.exists()));
         found.covered.extend(settings.filesystem.deny_read.iter().map(at).filter(|path| path.exists()));
         found.read_only.extend(settings.filesystem.deny_write.iter().map(at).filter(|path| writes && path.exists()));
         if !mounts && !found.covered.is_empty() {
@@ -195,22 +209,41 @@ impl SandboxedCommand {
         env
     }
 
-    /// Renames guarded paths that the command created. Returns the old and new path of each.
-    pub(crate) fn move_guarded_aside(&self) -> Vec<(PathBuf, PathBuf)> {
+    /// Renames guarded paths that the command created. Returns the old and new path of each; an
+    /// error if it could not be renamed.
+    pub(crate) fn move_guarded_aside(&self) -> Vec<(PathBuf, io::Result<PathBuf>)> {
         if self.profile != SandboxProfile::Workspace {
             return Vec::new();
         }
-        let mut made = find_guarded_paths(GuardedHome { home: self.home.as_deref(), folders: &self.folders });
-        made.retain(|guarded| !self.guarded_before.contains(guarded));
-        let aside = |path: PathBuf| {
-            let name = path.file_name()?.to_string_lossy().into_owned();
-            let names = (1..).map(|n| path.with_file_name(format!("{}.moved-aside-{n}", name.trim_start_matches('.'))));
-            let to = names.take(1000).find(|to| to.symlink_metadata().is_err())?;
-            fs::rename(&path, &to).ok()?;
-            Some((path, to))
+        let home = GuardedHome { home: self.home.as_deref(), folders: &self.folders, agent_folder: &self.agent_folder };
+        let mut made = find_guarded_paths(home);
+        made.retain(|guarded| !self.guarded_before.contains(guarded) && guarded.path != self.agent_folder);
+        let move_aside = |guarded: GuardedPath| {
+            let moved = move_aside(&guarded.path);
+            (guarded.path, moved)
         };
-        made.into_iter().map(|guarded| guarded.path).filter_map(aside).collect()
+        made.into_iter().map(move_aside).collect()
     }
+}
+
+/// Gives a file another name in its folder, and returns its new path.
+fn move_aside(path: &Path) -> io::Result<PathBuf> {
+    let (Some(name), Some(folder)) = (path.file_name(), path.parent()) else {
+        return Err(io::ErrorKind::IsADirectory.into());
+    };
+    let name = name.to_string_lossy().trim_start_matches('.').to_owned();
+    let names = (1..=MAX_MOVED_NAMES).map(|n| path.with_file_name(format!("{name}.moved-aside-{n}")));
+    let mut free = names.filter(|to| to.symlink_metadata().is_err());
+    let to = free.next().ok_or(io::ErrorKind::AlreadyExists)?;
+    match safe_file::rename(path, &to) {
+        // The command may have made the folder read-only.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            allow_owner(folder)?;
+            safe_file::rename(path, &to)?;
+        }
+        renamed => renamed?,
+    }
+    Ok(to)
 }
 
 impl Drop for SandboxedCommand {

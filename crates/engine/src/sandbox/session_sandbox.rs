@@ -96,6 +96,12 @@ impl Sandbox {
         self.options.launcher.as_deref()
     }
 
+    /// Creates the agent's own folder if it does not exist, and returns it resolved.
+    pub(super) fn agent_folder(&self) -> io::Result<PathBuf> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.temp_root)?;
+        self.temp_root.canonicalize()
+    }
+
     /// Returns the `sandbox` settings.
     pub fn settings(&self) -> &SandboxSettings {
         &self.options.settings

@@ -302,7 +302,8 @@ impl Workspace {
 
     fn with_home<T>(&self, use_home: impl FnOnce(GuardedHome<'_>) -> T) -> T {
         let home = self.home().map(|home| resolve(&home).unwrap_or(home));
-        use_home(GuardedHome { home: home.as_deref(), folders: &self.folders() })
+        let agent_folder = resolve(self.output_folder()).unwrap_or_else(|| self.output_folder().to_owned());
+        use_home(GuardedHome { home: home.as_deref(), folders: &self.folders(), agent_folder: &agent_folder })
     }
 
     /// Sets which files searches leave out ([`hidden_file_filter`](crate::permission::hidden_file_filter)).

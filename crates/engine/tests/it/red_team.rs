@@ -15,6 +15,7 @@ use quipu_engine::testing::permission::{Decision, PermissionMode, evaluate, hidd
 use quipu_engine::testing::sandbox::{self, SandboxLevel, SandboxProfile};
 use quipu_engine::testing::tool::{CallContext, Tool as _, ToolOutput, Workspace, WorkspaceOptions};
 use quipu_engine::testing::tools::bash::Bash;
+use quipu_engine::testing::tools::grep::Grep;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -201,6 +202,19 @@ pub(crate) const ROWS: &[Row] = &[
     ("deny rules: gdb's shell", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "gdb -batch -ex 'shell rm a.txt'"),
     ("deny rules: a git option with its value", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "git -c user.name=n -c user.email=e commit -q --allow-empty -m x; git rebase -x'rm a.txt' --root"),
     ("deny rules: options of package managers", PermissionMode::Default, &["allow Bash", "deny Bash(rm:*)"], "apt-get -o APT::Update::Pre-Invoke::='rm a.txt' update --print-uris"),
+    // A sixth round, from docs/permissions.md alone.
+    ("a link that an allowed command makes", PermissionMode::Default, &["allow Bash(ln:*)"], "ln -s @OUT@/secret.txt n && cat n"),
+    ("the same in a loop", PermissionMode::Default, &["allow Bash(ln:*)"], "for i in 1 2; do cat n; ln -s @OUT@/secret.txt n; done"),
+    ("the same in the background", PermissionMode::Default, &["allow Bash(ln:*)"], "tail -F n & ln -s @OUT@/secret.txt n"),
+    ("the same as input", PermissionMode::Default, &["allow Bash(ln:*)"], "ln -s @OUT@/secret.txt n; cat < n"),
+    ("the same for a folder", PermissionMode::Default, &["allow Bash(ln:*)"], "ln -s @OUT@ n && cd n && grep -r SEC"),
+    ("a link that an allowed command makes, written through", PermissionMode::AcceptEdits, &["allow Bash(ln:*)", "allow Bash(echo:*)"], "ln -s @OUT@/x n && echo PWN > n"),
+    ("a file that runs as its owner", PermissionMode::Auto, &[], "cp a.txt s; chmod 6755 s"),
+    ("the same by its creation", PermissionMode::Auto, &[], "/usr/bin/python3 -c 'import os; os.umask(0); os.open(\"s\", os.O_CREAT | os.O_WRONLY, 0o4755); os.mknod(\"t\", 0o106755)'"),
+    ("the same by a file without a name", PermissionMode::Auto, &[], "/usr/bin/python3 -c 'import os; os.umask(0); f = os.open(\".\", os.O_TMPFILE | os.O_WRONLY, 0o4755); os.link(f\"/proc/self/fd/{f}\", \"s\")'"),
+    ("the same by newer calls", PermissionMode::Auto, &[], "/usr/bin/python3 -c 'import ctypes as c; l = c.CDLL(None); l.syscall(452, -100, b\"a.txt\", 0o4755, 0); l.syscall(437, -100, b\"s\", (c.c_ulonglong * 3)(0o101, 0o4755, 0), 24)'"),
+    ("a guarded file in a folder that cannot be changed", PermissionMode::Auto, &[], "mkdir -p s/.vscode; touch s/.vscode/tasks.json; chmod 555 s"),
+    ("a guarded file in a folder that cannot be listed", PermissionMode::Auto, &[], "mkdir -p s/.vscode; touch s/.vscode/tasks.json; chmod 111 s"),
 ];
 
 /// An attempt that needs files of its own: what changes the world, then the attempt.
@@ -309,6 +323,11 @@ impl World {
             return Some("connected".to_owned());
         }
         let after = file_states(self.folder.path());
+        let runs_as_owner =
+            |path: &&PathBuf| fs::symlink_metadata(path).is_ok_and(|data| data.is_file() && data.mode() & 0o6000 != 0);
+        if let Some(path) = after.keys().find(runs_as_owner) {
+            return Some(format!("created {} with a set-id mode", path.display()));
+        }
         let names = self.files_before.keys().chain(after.keys());
         let project = self.folder.path().join("p");
         let kept = [".git", ".claude", ".config", ".env", "s2", ".env.d", ".vscode", "HEAD", "docs"];
@@ -421,6 +440,51 @@ async fn what_is_hidden_in_home_is_guarded_where_the_session_works_in_home() {
         assert_eq!(fs::read_to_string(home.join(".vimrc")).unwrap(), "kept", "{output}");
         assert!(home.join("notes.txt").exists() && !home.join(".emacs.d").exists(), "{output}");
     }
+}
+
+#[tokio::test]
+async fn the_agents_own_folder_is_guarded_inside_the_sessions() {
+    let temp = tempfile::tempdir().unwrap();
+    let p = temp.path().canonicalize().unwrap();
+    let agent = p.join("tmp/agent");
+    fs::create_dir_all(&agent).unwrap();
+    let script = agent.join("user-shell.sh");
+    fs::write(&script, "export TOKEN=SECRET\n").unwrap();
+    fs::write(agent.join("b1.output"), "printed").unwrap();
+    let env = [("HOME", p.join("home").into_os_string()), ("PATH", std::env::var_os("PATH").unwrap())];
+    let env = env.into_iter().map(|(name, value)| (name.into(), value)).collect();
+    let sandbox = real_sandbox_options();
+    let options = WorkspaceOptions { env, sandbox, output_folder: Some(agent.clone()), ..WorkspaceOptions::default() };
+    let workspace = Workspace::new(&p, options);
+    workspace.set_hidden_files(hidden_file_filter(&parse_rules(&[]), &workspace));
+    let allows = |tool: &str, path: &Path| {
+        let input = json!({"file_path": path, "content": "x", "old_string": "a", "new_string": "b"});
+        let decision = evaluate(PermissionMode::AcceptEdits, &parse_rules(&[]), tool, &input, &workspace);
+        matches!(decision, Decision::Allow { .. })
+    };
+    assert!(allows("Write", &p.join("tmp/notes.txt")) && allows("Read", &agent.join("b1.output")));
+    assert!(!allows("Write", &script) && !allows("Edit", &script) && !allows("Write", &agent.join("new")));
+    assert!(!allows("Read", &script));
+    let found = Grep.run(json!({"pattern": "SECRET"}), &workspace, &CallContext::new("toolu_1")).await;
+    assert_eq!(output_text(&found), "No files found");
+    if !kernel_can() {
+        return;
+    }
+    let commands = [
+        "echo x > tmp/agent/user-shell.sh; rm -rf tmp/agent; mv tmp/agent t",
+        "mv tmp t; mkdir -p tmp/agent; echo x > tmp/agent/user-shell.sh",
+        "cat tmp/agent/user-shell.sh",
+        "echo x > $TMPDIR/x && cat $TMPDIR/x && touch made",
+    ];
+    for profile in [SandboxProfile::Read, SandboxProfile::Workspace] {
+        for command in commands {
+            let call = CallContext { profile, ..CallContext::new("toolu_1") };
+            let output = output_text(&Bash.run(json!({"command": command}), &workspace, &call).await);
+            assert!(!output.contains("SECRET") && !output.contains("moved"), "{command}: {output}");
+            assert_eq!(fs::read_to_string(&script).unwrap(), "export TOKEN=SECRET\n", "{command}: {output}");
+        }
+    }
+    assert!(p.join("made").exists());
 }
 
 #[tokio::test]

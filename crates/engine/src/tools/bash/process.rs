@@ -192,9 +192,13 @@ impl ShellProcess {
     /// the model; `None` if there were none.
     pub(super) fn move_guarded_aside(&self) -> Option<String> {
         let moved = self.sandboxed_command.as_ref()?.move_guarded_aside();
-        let describe = |(from, to): &(PathBuf, PathBuf)| {
-            let (from, to) = (from.display(), to.display());
-            format!("The command made {from}, which decides what programs do and needs approval. It was moved to {to}.")
+        let describe = |(from, moved): &(PathBuf, io::Result<PathBuf>)| {
+            let outcome = match moved {
+                Ok(to) => format!("It was moved to {}.", to.display()),
+                Err(error) => format!("It could not be moved: {error}. The user should remove it."),
+            };
+            let from = from.display();
+            format!("The command made {from}, which decides what programs do and needs approval. {outcome}")
         };
         (!moved.is_empty()).then(|| moved.iter().map(describe).collect::<Vec<_>>().join("\n"))
     }

@@ -9,6 +9,7 @@ use process_wrap::tokio::{CommandWrap, KillOnDrop, ProcessSession};
 use tokio::io::AsyncReadExt as _;
 
 use crate::private_file;
+use crate::sandbox::USER_SHELL_FILE;
 use crate::tool::{SECRET_VARIABLES, Workspace};
 
 /// Separates what `~/.bashrc` prints from the definitions.
@@ -71,7 +72,7 @@ fn write_snapshot(workspace: &Workspace, definitions: &str) -> std::io::Result<P
     };
     let mut text: String = definitions.lines().filter(is_kept).flat_map(|line| [line, "\n"]).collect();
     text.push_str(&format!("unset {}\n", SECRET_VARIABLES.join(" ")));
-    let path = workspace.output_folder().join("user-shell.sh");
+    let path = workspace.output_folder().join(USER_SHELL_FILE);
     private_file::write_file(&path, text.as_bytes())?;
     Ok(path)
 }
