@@ -210,20 +210,24 @@ impl AgentContext<'_> {
         self.with_target(outcome, call, (&input, target))
     }
 
-    /// Sets the target of an allowed call: the file of the request, or of the changed input.
+    /// Sets the target of an allowed call: the file of the request, or of the changed input, which deny
+    /// rules apply to as well.
     fn with_target(
         &self,
         outcome: PermissionOutcome,
         call: &ToolUse,
         (asked, resolved): (&Json, Option<TargetPath>),
     ) -> PermissionOutcome {
-        match outcome {
-            PermissionOutcome::Allowed { input, decision, hook_outcome, profile, .. } => {
-                let same = input == *asked;
-                let target = if same { resolved } else { file_target(&call.name, &input.to_value(), self.workspace) };
-                PermissionOutcome::Allowed { input, target, decision, hook_outcome, profile }
+        let PermissionOutcome::Allowed { input, decision, hook_outcome, profile, .. } = outcome else { return outcome };
+        if input == *asked {
+            return PermissionOutcome::Allowed { input, target: resolved, decision, hook_outcome, profile };
+        }
+        let target = file_target(&call.name, &input.to_value(), self.workspace);
+        match self.evaluate_rules(&call.name, &input, target.as_ref()) {
+            Decision::Deny { message, reason: DecisionReason::Rule { rule, source } } => {
+                self.deny_by_rule(call, message, (&rule, source), hook_outcome)
             }
-            refused => refused,
+            _ => PermissionOutcome::Allowed { input, target, decision, hook_outcome, profile },
         }
     }
 

@@ -27,6 +27,11 @@ pub(super) fn is_edit_tool(tool: &ToolName) -> bool {
     matches!(tool, ToolName::Edit | ToolName::Write | ToolName::MultiEdit | ToolName::NotebookEdit)
 }
 
+/// Whether a tool that changes files reports what it finds in them.
+fn compares_content(tool: &ToolName) -> bool {
+    is_edit_tool(tool) && *tool != ToolName::Write
+}
+
 /// Evaluates a call of a file tool.
 pub(super) fn evaluate(ctx: &PermissionContext<'_>, input: &Value, target: &TargetPath) -> Decision {
     let workspace = ctx.workspace;
@@ -140,12 +145,15 @@ fn leaves_folder(pattern: &str) -> bool {
 /// Whether a rule matches a call of `tool` on a file.
 ///
 /// `Read(path)` applies to all tools that read files, `Edit(path)` to all that change them.
-/// In deny and ask rules the name of any tool that changes files applies to all of them.
+/// In deny and ask rules the name of any tool that changes files applies to all of them, and
+/// `Read` also to those that compare the old content.
 pub(super) fn rule_matches(rule: &SourcedRule, tool: &ToolName, target: &TargetPath, workspace: &Workspace) -> bool {
     if rule.rule.content.is_none() {
         return rule.rule.applies_to(tool);
     }
     let family = match &rule.rule.tool {
+        // An edit shows whether a text is in the file.
+        ToolName::Read if rule.behavior != Behavior::Allow => is_read_tool(tool) || compares_content(tool),
         ToolName::Read => is_read_tool(tool),
         ToolName::Edit => is_edit_tool(tool),
         name if rule.behavior != Behavior::Allow && is_edit_tool(name) => is_edit_tool(tool),

@@ -38,7 +38,9 @@ impl PathPattern {
             found.retain(|anchor| !anchors.contains(anchor));
             anchors.append(&mut found);
         }
-        let starts = anchors.iter().map(|(root, pattern)| literal_prefix(root, pattern)).collect();
+        let mut starts: Vec<PathBuf> = anchors.iter().map(|(root, pattern)| literal_prefix(root, pattern)).collect();
+        // A worktree contains copies of the files that an absolute pattern names.
+        starts.extend(workspace.rule_roots().into_iter().skip(1));
         let compiled =
             |(root, pattern): (PathBuf, String)| Some((root.clone(), build_matcher(&root, &pattern, !allows)?));
         Some(Self {
@@ -58,8 +60,21 @@ impl PathPattern {
                 inside.is_some_and(|inside| matcher.matched_path_or_any_parents(inside, path.is_dir()).is_ignore())
             })
         };
-        names(real) || (!self.is_allow_rule && *real != target.given && names(&without_dots(&target.given)))
+        if self.is_allow_rule {
+            return names(real);
+        }
+        let is_copy = |path: &Path| original_path(path).is_some_and(|original| names(&original));
+        let given = without_dots(&target.given);
+        names(real) || is_copy(real) || (*real != given && (names(&given) || is_copy(&given)))
     }
+}
+
+/// Returns the path that a file in a git worktree of the agent has in the repository; `None` for
+/// other files.
+fn original_path(path: &Path) -> Option<PathBuf> {
+    let names: Vec<_> = path.iter().collect();
+    let at = names.windows(2).position(|pair| pair[0] == ".claude" && pair[1] == "worktrees")?;
+    Some(names[..at].iter().chain(names.get(at + 3..)?).collect())
 }
 
 /// Returns the part of a path below a folder; `None` if the path is not inside it.

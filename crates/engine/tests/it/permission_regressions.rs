@@ -361,6 +361,24 @@ fn rules_for_files_match_every_form_of_the_path() {
             }
         }
     }
+    // A worktree contains a copy of the file, and an edit shows whether a text is in it.
+    for rule in ["deny Read(./.env)", "deny Read(.env)", &absolute] {
+        for path in [".env", "link", ".claude/worktrees/w/.env", ".claude/worktrees/w/src/../.env"] {
+            let decide = |tool: &str, input: &Value| {
+                decision_word(&workspace.evaluate(
+                    PermissionMode::AcceptEdits,
+                    &["allow Edit(.env)", rule],
+                    tool,
+                    input,
+                ))
+            };
+            let input = json!({"file_path": path, "notebook_path": path});
+            for tool in ["Read", "Edit", "NotebookEdit"] {
+                assert_eq!(decide(tool, &input), "deny", "{rule} {tool} {path}");
+            }
+            assert_ne!(decide("Write", &input), "deny", "{rule} {path}");
+        }
+    }
     for (rule, path) in [("deny Write(./f)", "f"), ("deny NotebookEdit(./f)", "f"), ("deny MultiEdit(./f)", "./x/../f")]
     {
         let input = json!({"file_path": path});

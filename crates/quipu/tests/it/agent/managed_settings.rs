@@ -162,6 +162,21 @@ fn where_only_managed_rules_allow_a_hosts_answer_may_still_deny() {
 }
 
 #[test]
+fn deny_rules_apply_to_the_input_that_a_host_changed() {
+    let agent = ScriptedAgent::new("touch.yaml");
+    let managed = r#"{"permissions": {"deny": ["Bash(rm:*)"]}}"#;
+    let mut process = agent.spawn(&["--permission-prompt-tool", "stdio", "--managed-settings", managed]);
+    agent.write("kept", "x");
+    process.send_prompt("touch a file");
+    process.read_until(|line| line["request"]["subtype"] == "can_use_tool");
+    process.send_response(json!({"behavior": "allow", "updatedInput": {"command": "rm kept"}}));
+    let result = process.read_result();
+    process.end();
+    assert!(agent.folder.path.join("kept").exists());
+    assert_eq!(result["permission_denials"].as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn a_hosts_managed_settings_do_not_open_the_sandbox() {
     let agent = ScriptedAgent::new("touch.yaml");
     let managed = r#"{"sandbox": {"enabled": true, "allowUnsandboxedCommands": false}}"#;
