@@ -1,7 +1,7 @@
 //! A request as session files log it: what rarely changes, the parameters of the call, and
 //! the places of the cache breakpoints.
 
-use quipu_message::Message;
+use quipu_message::{Json, Message};
 use serde_json::{Map, Value, json};
 
 use crate::request::Request;
@@ -10,7 +10,7 @@ use crate::request::Request;
 const MAX_BREAKPOINT_MESSAGES: usize = 6;
 
 /// The parts of a request, without its messages, that a session file logs.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct LoggedRequest {
     /// System prompt and tools, as a JSON object.
     pub shape: Value,
@@ -30,8 +30,11 @@ impl Request {
         self.messages = messages[from..].to_vec();
         let mut copy = self.clone();
         self.messages = messages;
-        let wire = copy.take_wire_request();
-        let Ok(Value::Object(mut fields)) = serde_json::to_value(&wire) else { unreachable!("a request is an object") };
+        let mut wire = copy.take_wire_request();
+        let messages = std::mem::take(&mut wire.messages);
+        // A tool whose schema nests too deeply leaves nothing to log.
+        let Value::Object(mut fields) = Json::from_serialize(&wire).to_value() else { return LoggedRequest::default() };
+        fields.shift_remove("messages");
         let mut breakpoints = Vec::new();
         let mut shape = Map::new();
         for name in ["system", "tools"] {
@@ -40,10 +43,12 @@ impl Request {
                 shape.insert(name.to_owned(), parts);
             }
         }
-        if let Some(Value::Array(messages)) = fields.shift_remove("messages") {
-            for (index, mut message) in messages.into_iter().enumerate() {
-                let path = ["messages".into(), (messages_before + from + index).into(), "content".into()];
-                extract_breakpoints(&mut message["content"], &path, &mut breakpoints);
+        // Tool inputs may nest too deeply for a tree, or contain half a surrogate pair.
+        for (index, message) in messages.iter().enumerate() {
+            for (block, breakpoint) in message.content.blocks().iter().enumerate() {
+                let Some(breakpoint) = breakpoint.cache_control() else { continue };
+                let path = json!(["messages", messages_before + from + index, "content", block]);
+                breakpoints.push(json!({"path": path, "value": breakpoint.to_value()}));
             }
         }
         fields.shift_remove("metadata");
@@ -76,6 +81,20 @@ mod tests {
     use quipu_message::{Block, Role};
 
     use super::*;
+
+    #[test]
+    fn tool_inputs_that_are_no_tree_can_be_logged() {
+        for input in ["[".repeat(300) + &"]".repeat(300), r#"{"a": "\ud800"}"#.to_owned()] {
+            let call = format!(r#"{{"type": "tool_use", "id": "t", "name": "x", "input": {input}}}"#);
+            let messages = vec![Message::new(Role::Assistant, vec![serde_json::from_str::<Block>(&call).unwrap()])];
+            let mut request = Request { messages, ..Request::default() };
+            let mark = json!({"type": "ephemeral"});
+            assert_eq!(
+                request.to_logged(0).cache_control,
+                json!([{"path": ["messages", 0, "content", 0], "value": mark}])
+            );
+        }
+    }
 
     #[test]
     fn a_logged_request_has_no_messages_but_the_paths_of_the_breakpoints() {

@@ -224,6 +224,19 @@ impl Block {
         true
     }
 
+    /// The cache breakpoint of this block; `None` if it has none.
+    pub fn cache_control(&self) -> Option<&Json> {
+        let slot = match self {
+            Self::Text(block) => &block.cache_control,
+            Self::ToolUse(block) => &block.cache_control,
+            Self::ToolResult(block) => &block.cache_control,
+            Self::Image(block) => &block.cache_control,
+            Self::Document(block) => &block.cache_control,
+            _ => return None,
+        };
+        slot.get()
+    }
+
     /// Counts the blocks of unknown type: this block and the blocks inside it.
     pub fn count_unknown_blocks(&self) -> usize {
         match self {
