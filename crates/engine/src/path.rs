@@ -4,12 +4,18 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
+/// Maximum length of a path; longer ones cannot be opened.
+pub(crate) const MAX_PATH_BYTES: usize = 4096;
 /// Links followed before a path counts as a cycle.
 const MAX_LINKS: usize = 40;
 
 /// Follows every link and `..` of an absolute path as the system does, and keeps the
-/// names of components that do not exist yet. `None` if the links form a cycle.
+/// names of components that do not exist yet. `None` if the links form a cycle or the path is
+/// too long.
 pub(crate) fn resolve(path: &Path) -> Option<PathBuf> {
+    if path.as_os_str().len() > MAX_PATH_BYTES {
+        return None;
+    }
     let mut ahead: VecDeque<OsString> = VecDeque::new();
     push_components_front(&mut ahead, path);
     let mut real = PathBuf::new();

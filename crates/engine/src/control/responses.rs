@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use ignore::WalkBuilder;
 use quipu_message::bookkeeping::AiTitle;
 use quipu_message::control::response::{
     AccountInfo, AgentInfo, AppliedSettings, FileSuggestion, FileSuggestionsResponse, GetHooksListingResponse,
@@ -16,10 +15,13 @@ use quipu_transcript::AppendError;
 
 use crate::command_list::list_commands;
 use crate::definitions;
+use crate::file_walk::walk_unignored;
 use crate::output_style;
 use crate::permission::Behavior;
 use crate::session::Session;
+use crate::text_file;
 use crate::tool::TaskKind;
+use crate::tools::read::MAX_FILE_BYTES;
 
 /// The most files that are suggested.
 const MAX_SUGGESTED_FILES: usize = 20;
@@ -172,7 +174,8 @@ pub(super) fn read_file(session: &Session, name: &str) -> Option<ReadFileRespons
 pub(super) fn suggest_files(session: &Session, query: &str) -> FileSuggestionsResponse {
     let root = session.workspace.root();
     let query = query.to_lowercase();
-    let files = WalkBuilder::new(root).build().flatten().filter(|entry| entry.file_type().is_some_and(|t| t.is_file()));
+    let files =
+        walk_unignored(root, |_| true).build().flatten().filter(|entry| entry.file_type().is_some_and(|t| t.is_file()));
     let paths = files.filter_map(|entry| Some(entry.path().strip_prefix(root).ok()?.display().to_string()));
     let fitting = paths.filter(|path| path.to_lowercase().contains(&query)).take(MAX_SUGGESTED_FILES);
     FileSuggestionsResponse {
@@ -186,7 +189,7 @@ pub(super) fn suggest_files(session: &Session, query: &str) -> FileSuggestionsRe
 pub(super) fn mark_file_seen(session: &Session, name: &str) {
     let path = session.workspace.absolute(name);
     if session.workspace.contains(&path)
-        && let Ok(bytes) = std::fs::read(&path)
+        && let Ok(bytes) = text_file::read_bytes(&path, None, MAX_FILE_BYTES)
     {
         session.workspace.mark_seen(&path, &bytes);
     }

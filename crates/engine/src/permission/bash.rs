@@ -19,7 +19,7 @@ use super::path_pattern::PathPattern;
 use super::rules::SourcedRule;
 use super::shell::{self, Redirect, Script, ShellParseError, SimpleCommand, Word};
 use super::{Behavior, EffectiveMode, Rule, RuleSource, file_tools};
-use crate::path::{TargetPath, resolve, without_dots};
+use crate::path::{MAX_PATH_BYTES, TargetPath, resolve, without_dots};
 use crate::sandbox::SandboxProfile;
 use crate::tool::Workspace;
 use known_commands::CommandEffect;
@@ -30,9 +30,6 @@ use possible_commands::PossibleCommands;
 mod known_commands;
 mod pattern;
 mod possible_commands;
-
-/// Maximum length of a path; longer names cannot be opened.
-const MAX_PATH_BYTES: usize = 4096;
 
 /// Evaluates a Bash call.
 pub(super) fn evaluate(ctx: &PermissionContext<'_>, input: &Value) -> Decision {

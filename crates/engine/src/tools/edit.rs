@@ -7,6 +7,7 @@ use quipu_message::tool::output::EditOutput;
 use serde_json::{Value, json};
 
 use super::file_change::{FILE_STATE_NOTE, OriginalFile, create_file, diff_hunks};
+use super::read::{MAX_FILE_BYTES, format_size};
 use super::{into_output, parse_input};
 use crate::path::TargetPath;
 use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
@@ -136,7 +137,16 @@ fn replace_text(text: &str, edit: &EditInput, all: bool) -> Result<String, ToolO
     }
     // In a file with mixed line ends only the exact text counts.
     let old = if text.contains(&old) { old } else { edit.old_string.clone() };
-    match text.matches(old.as_str()).count() {
+    let count = text.matches(old.as_str()).count();
+    let replaced = if all { count } else { 1 };
+    let size = (text.len() as u64).saturating_add((replaced as u64).saturating_mul(new.len() as u64));
+    if count > 0 && size > MAX_FILE_BYTES {
+        let max = format_size(MAX_FILE_BYTES);
+        return Err(ToolOutput::tool_use_error(format!(
+            "The file would be larger than {max}, the most that can be read."
+        )));
+    }
+    match count {
         0 => Err(ToolOutput::tool_use_error(format!(
             "String to replace not found in file.\nString: {}",
             edit.old_string

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use futures_util::future::BoxFuture;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use ignore::Walk;
 use ignore::overrides::OverrideBuilder;
 use ignore::types::TypesBuilder;
-use ignore::{Walk, WalkBuilder};
 use quipu_message::ToolName;
 use quipu_message::tool::output::GrepOutput;
 use quipu_message::tool::{GrepInput, GrepMode};
@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::glob::modified_time;
 use super::{into_output, parse_input};
+use crate::file_walk::walk_unignored;
 use crate::path::TargetPath;
 use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 use search::{FileMatches, FileSearcher};
@@ -124,11 +125,8 @@ fn build_matcher(request: &GrepInput) -> Result<RegexMatcher, grep_regex::Error>
 }
 
 fn build_walk(path: &Path, request: &GrepInput) -> Result<Walk, ignore::Error> {
-    let mut walk = WalkBuilder::new(path);
-    walk.hidden(false)
-        .require_git(false)
-        .sort_by_file_name(Ord::cmp)
-        .filter_entry(|entry| entry.file_name() != ".git" || entry.depth() == 0);
+    let mut walk = walk_unignored(path, |entry| entry.file_name() != ".git" || entry.depth() == 0);
+    walk.hidden(false).require_git(false).sort_by_file_name(Ord::cmp);
     if let Some(globs) = request.glob.text() {
         let mut names = OverrideBuilder::new(path);
         // Globs are separated by spaces, or by commas outside braces.

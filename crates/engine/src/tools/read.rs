@@ -25,8 +25,8 @@ const DEFAULT_LINES: usize = 2000;
 const MAX_LINE_CHARS: usize = 2000;
 /// Maximum size of the output, about 25,000 tokens.
 const MAX_TEXT_BYTES: usize = 100_000;
-/// Maximum size of a file.
-const MAX_FILE_BYTES: u64 = 64 << 20;
+/// Maximum size of a file that tools read or change.
+pub(crate) const MAX_FILE_BYTES: u64 = 64 << 20;
 /// Maximum size of an image that the API accepts, as base64.
 pub(crate) const MAX_IMAGE_BASE64: usize = 5 << 20;
 /// Maximum number of pages of a PDF that is read whole: the API accepts no more of a model with the
@@ -114,7 +114,9 @@ async fn read_bytes(target: &TargetPath, workspace: &Workspace) -> Result<Vec<u8
 
 /// Reads a regular file of at most [`MAX_FILE_BYTES`].
 pub(super) async fn read_regular_file(target: &TargetPath) -> io::Result<Vec<u8>> {
-    let Some(real) = target.real.clone() else { return Err(io::Error::other("its links form a ring")) };
+    let Some(real) = target.real.clone() else {
+        return Err(io::Error::other("its links form a ring, or its path is too long"));
+    };
     let read = tokio::task::spawn_blocking(move || safe_file::read(&real, MAX_FILE_BYTES));
     read.await.map_err(io::Error::other)?
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use quipu_engine::testing::permission::PermissionMode;
 use quipu_engine::testing::tool::{FileChangeObserver, WorkspaceOptions};
 use serde_json::{Value, json};
 
@@ -39,6 +40,23 @@ async fn a_file_that_changed_since_it_was_read_is_left_alone() {
     success_text(workspace.run_tool("Write", write).await);
     success_text(workspace.run_tool("Edit", json!({"file_path": "a", "old_string": "y", "new_string": "z"})).await);
     assert_eq!(workspace.read_text("a"), "z");
+}
+
+#[tokio::test]
+async fn an_edit_does_not_multiply_a_file_beyond_what_can_be_read() {
+    let workspace = TestWorkspace::new();
+    let text = "a".repeat(100_000);
+    workspace.write("a", &text);
+    let edit = json!({"file_path": "a", "old_string": "a", "new_string": text, "replace_all": true});
+    assert!(error_text(workspace.run_tool("Edit", edit).await).contains("larger than 64.0MB"));
+    assert_eq!(workspace.read_text("a"), text);
+}
+
+#[tokio::test]
+async fn a_path_that_is_too_long_is_refused_at_once() {
+    let workspace = TestWorkspace::new();
+    let input = json!({"file_path": format!("/{}", "a/".repeat(1_000_000))});
+    assert_eq!(crate::decision_word(&workspace.evaluate(PermissionMode::Default, &[], "Read", &input)), "ask");
 }
 
 #[tokio::test]

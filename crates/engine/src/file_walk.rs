@@ -1,0 +1,86 @@
+//! Walks of folders that leave out what ignore files name.
+
+use std::fs;
+use std::path::Path;
+
+use ignore::{DirEntry, WalkBuilder};
+
+use crate::git::git_root;
+use crate::text_file::MAX_BYTES;
+
+/// Files with patterns that a walk reads in every folder.
+const IGNORE_FILES: [&str; 2] = [".gitignore", ".ignore"];
+
+/// Builds a walk of the entries that `keep` holds for, without those that ignore files name.
+///
+/// A cloned repository may contain an ignore file that leads to a device and never ends. A folder
+/// with such a file is left out; if it is in the folder itself or above, no ignore file is read.
+pub(crate) fn walk_unignored(folder: &Path, keep: impl Fn(&DirEntry) -> bool + Send + Sync + 'static) -> WalkBuilder {
+    let reads_patterns = folder.ancestors().all(has_plain_ignore_files);
+    let mut walk = WalkBuilder::new(folder);
+    // The crate would follow a `.git` file to wherever it leads.
+    walk.parents(reads_patterns).ignore(reads_patterns).git_ignore(reads_patterns).git_exclude(false);
+    let exclude = git_root(folder).map(|root| root.join(".git/info/exclude"));
+    if let Some(exclude) = exclude.filter(|exclude| reads_patterns && exclude.is_file() && is_plain(exclude)) {
+        walk.add_ignore(exclude);
+    }
+    walk.filter_entry(move |entry| {
+        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+        keep(entry) && !(reads_patterns && is_folder && !has_plain_ignore_files(entry.path()))
+    });
+    walk
+}
+
+fn has_plain_ignore_files(folder: &Path) -> bool {
+    IGNORE_FILES.iter().all(|name| is_plain(&folder.join(name)))
+}
+
+/// Whether reading a file ends soon: it does not exist, is a folder, or a small regular file.
+fn is_plain(path: &Path) -> bool {
+    let Ok(real) = path.canonicalize() else { return true };
+    let is_kernel_file = ["/proc", "/sys", "/dev"].iter().any(|folder| real.starts_with(folder));
+    let is_small = |data: fs::Metadata| data.is_dir() || data.is_file() && data.len() <= MAX_BYTES;
+    !is_kernel_file && fs::metadata(real).is_ok_and(is_small)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn an_ignore_file_that_never_ends_is_not_read() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path().canonicalize().unwrap();
+        let names = || -> Vec<String> {
+            let walk = walk_unignored(&root, |entry| entry.file_name() != ".git").require_git(false).build();
+            let files = walk.map(Result::unwrap).filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+            let mut names: Vec<String> =
+                files.map(|entry| entry.path().strip_prefix(&root).unwrap().display().to_string()).collect();
+            names.sort();
+            names
+        };
+        for folder in ["a", "b", ".git/info"] {
+            fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        for (name, text) in [("a/x", ""), ("a/skip", ""), ("b/x", ""), ("b/local", ""), ("z", "")] {
+            fs::write(root.join(name), text).unwrap();
+        }
+        fs::write(root.join(".gitignore"), "skip\n").unwrap();
+        fs::write(root.join(".git/info/exclude"), "local\n").unwrap();
+        assert_eq!(names(), ["a/x", "b/x", "z"]);
+        symlink("/dev/zero", root.join("b/.ignore")).unwrap();
+        assert_eq!(names(), ["a/x", "z"]);
+        fs::remove_file(root.join(".gitignore")).unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            root.join(".gitignore"),
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR,
+            0,
+        )
+        .unwrap();
+        assert_eq!(names(), ["a/skip", "a/x", "b/local", "b/x", "z"]);
+    }
+}
