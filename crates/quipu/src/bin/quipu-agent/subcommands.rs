@@ -322,7 +322,7 @@ fn state_text(server: &McpServerEntry, states: &[McpServerStatus]) -> String {
             "not used: another server has the same name".to_owned()
         }
         None if server.scope == McpScope::Project => {
-            "\u{23f8} Pending approval (name it in enabledMcpjsonServers of your settings)".to_owned()
+            "\u{23f8} Pending approval (name it in enabledMcpjsonServers of this folder in ~/.claude.json)".to_owned()
         }
         None => "not used: settings do not allow it".to_owned(),
     }

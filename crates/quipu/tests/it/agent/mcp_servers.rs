@@ -157,8 +157,8 @@ fn commands_add_show_and_remove_servers_in_the_same_files() {
             "",
             "near: python3 server.py - \u{2714} Connected",
             "whole: x - \u{2718} Failed to connect",
-            "shared: python3 server.py --flag - \u{23f8} Pending approval (name it in enabledMcpjsonServers of your \
-             settings)",
+            "shared: python3 server.py --flag - \u{23f8} Pending approval (name it in enabledMcpjsonServers of this \
+             folder in ~/.claude.json)",
             "web: http://127.0.0.1:9/mcp (HTTP) - \u{2718} Failed to connect",
         ]
     );
