@@ -135,13 +135,19 @@ struct Git<'a> {
 const WRITTEN_PATHS: [&str; 8] =
     ["worktrees", "refs", "refs/heads", "logs", "logs/refs", "logs/refs/heads", "info", "info/exclude"];
 
+/// The files in `.git` that git reads first.
+const READ_FILES: [&str; 4] = ["HEAD", "config", "index", "packed-refs"];
+
 impl Git<'_> {
     /// Whether the repository keeps its files elsewhere, or settings that [`Git::safe_settings`] does
     /// not see: which files are included may depend on the branch and the worktree. Hooks in the
     /// settings, which git has since 2.54, run whatever `core.hooksPath` is.
     fn uses_external_files(&self) -> io::Result<bool> {
         let git = self.root.join(".git");
-        if !git.symlink_metadata()?.is_dir() || WRITTEN_PATHS.iter().any(|name| git.join(name).is_symlink()) {
+        // Git would wait for a pipe.
+        let is_special = |name: &&str| git.join(name).symlink_metadata().is_ok_and(|data| !data.is_file());
+        let is_link = |name: &&str| git.join(name).is_symlink();
+        if !git.symlink_metadata()?.is_dir() || WRITTEN_PATHS.iter().any(is_link) || READ_FILES.iter().any(is_special) {
             return Ok(true);
         }
         let listed = self.run(&[], &["config", "--local", "--no-includes", "--null", "--name-only", "--list"])?;
@@ -302,6 +308,11 @@ mod tests {
         check(|git, filter| include(git, "gitdir:**/worktrees/**", filter));
         const HOOK: &str = "[hook \"evil\"]\n\tevent = post-checkout\n\tcommand = true\n";
         check(|git, _| fs::write(git.join("config"), HOOK).unwrap());
+        check(|git, _| {
+            fs::remove_file(git.join("HEAD")).unwrap();
+            let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR);
+            rustix::fs::mknodat(rustix::fs::CWD, git.join("HEAD"), kind, mode, 0).unwrap();
+        });
         check(|git, filter| {
             fs::write(git.join("config"), "[extensions]\n\tworktreeConfig = true\n").unwrap();
             fs::write(git.join("config.worktree"), filter).unwrap();

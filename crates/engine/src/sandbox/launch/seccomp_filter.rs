@@ -214,8 +214,8 @@ fn build_rules(network: NetworkAccess, attributes: bool) -> FilterResult<Syscall
     Ok(rules)
 }
 
-/// Denies modes with which a file runs as its owner or group, whoever starts it: the file would
-/// outlive the sandbox.
+/// Denies modes with which a file runs as its owner or group for every user that starts it: the
+/// file would outlive the sandbox.
 fn set_id_rules() -> FilterResult<SyscallRules> {
     let has_bits = |argument: u8, bits: u32| argument_condition(argument, SeccompCmpOp::MaskedEq(bits.into()), bits);
     let mut rules = SyscallRules::new();
