@@ -6,10 +6,12 @@ use serde::{Serialize, Serializer};
 /// A fault in one line or one file. Reading continues after it.
 ///
 /// Serialises as one element of `problems` in `quipu check --json`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// Kind of fault; in JSON its [code](ProblemKind::code).
     #[serde(rename = "code")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub kind: ProblemKind,
     /// Path of the file, or `-` for standard input; empty if the line came from a stream.
     pub path: String,

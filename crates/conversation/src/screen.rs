@@ -23,6 +23,7 @@ pub use line_lookup::standalone_notice;
 pub(crate) use window::Shown;
 
 /// Kinds of screen items.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the names say it")]
@@ -42,9 +43,11 @@ pub enum ItemKind {
 }
 
 /// One item on the screen. Serialises as one element of `quipu show --json`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ScreenItem {
     /// UUID of the entry, or one derived from it if the entry has several items.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub uuid: Option<Uuid>,
     /// Kind of the item.
     pub kind: ItemKind,
@@ -55,18 +58,21 @@ pub struct ScreenItem {
     pub text: Option<String>,
     /// What the user attached to the prompt.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<std::collections::BTreeMap<String, serde_json::Value>>"))]
     pub contexts: Vec<ContextRef>,
     /// The tool call, if the kind is `Tool`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<ToolCard>,
     /// UUID of the entry, if `uuid` is derived from it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub derived_from: Option<Uuid>,
     /// Model that wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Data of an image or document.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<serde_json::Value>"))]
     pub source: Option<MediaSource>,
     /// Whether it reports a failure.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -90,24 +96,30 @@ pub struct ScreenItem {
 }
 
 /// A tool call with its result.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolCard {
     /// Id that links call and result.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub id: ToolUseId,
     /// Name of the tool; empty for a result without a call.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub name: ToolName,
     /// Input of the tool call.
+    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
     pub input: Json,
     /// Whether there is a result, and which.
     pub status: ToolStatus,
     /// Result as sent to the model.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<serde_json::Value>"))]
     pub result: Option<Content>,
     /// Whether the result was lost and a placeholder was recorded; `result` is then `None`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub result_missing: bool,
     /// Structured output of the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<serde_json::Value>"))]
     pub output: Option<Json>,
     /// Timestamp of the result, as ISO 8601.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,9 +130,11 @@ pub struct ToolCard {
 }
 
 /// The conversation of a subagent, shown below its tool call.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SubagentCard {
     /// Id of the agent, if known.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub agent_id: Option<AgentId>,
     /// Number of entries of its conversation.
     pub entries: usize,
@@ -142,6 +156,7 @@ pub struct UiOptions {
 }
 
 /// An item of a [window](crate::SkeletonView::positioned_items) and where it belongs.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PositionedItem {
     /// Position of its entry on the active path, counted from 0. For a problem or a branch, that

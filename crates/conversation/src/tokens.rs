@@ -5,6 +5,7 @@ use quipu_message::view::UsageView;
 use serde::{Deserialize, Serialize};
 
 /// Token counts of one API message, or a sum of several.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tokens {
     /// Prompt tokens that were neither written to the cache nor read from it.

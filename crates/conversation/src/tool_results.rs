@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::Node;
 
 /// Whether a tool call has a result, and which.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolStatus {

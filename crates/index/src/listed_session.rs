@@ -14,6 +14,7 @@ use crate::search::lossy;
 use crate::store::path_from_sql;
 
 /// One session, in the shape of `quipu ls --json`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ListedSession {
     /// Id of the session.
@@ -24,6 +25,7 @@ pub struct ListedSession {
     pub cwd: Option<String>,
     /// Path of the session file.
     #[serde(serialize_with = "lossy")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub path: PathBuf,
     /// Title given by the user, or else the generated one.
     pub title: Option<String>,

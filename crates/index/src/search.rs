@@ -118,6 +118,7 @@ pub struct SearchHits {
 }
 
 /// A text that matches, in the shape of `quipu search --json`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct Hit {
     /// Id of the session.
@@ -126,6 +127,7 @@ pub struct Hit {
     pub uuid: Option<String>,
     /// Path of the file.
     #[serde(serialize_with = "lossy")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub path: PathBuf,
     /// Line number in that file, counted from 1.
     pub line: u64,

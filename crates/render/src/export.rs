@@ -21,7 +21,7 @@ pub enum ExportFormat {
 /// A rendered conversation.
 #[derive(Debug)]
 pub struct ExportedSession {
-    /// The document.
+    /// The rendered document.
     pub text: String,
     /// Number of items in it.
     pub item_count: usize,

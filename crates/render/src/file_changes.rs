@@ -19,6 +19,7 @@ use crate::tool_call::strip_line_numbers;
 mod tests;
 
 /// All changes of a session to one file.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileChange {
     /// Path of the file, as the tool calls name it.
@@ -41,6 +42,7 @@ pub struct FileChange {
 }
 
 /// What happened to a file.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the names say it")]

@@ -1,11 +1,12 @@
 //! What clients are notified of.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::live_sessions::LiveState;
 
 /// Something that changed, as one line of `/api/events`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum Event {
     /// The list of sessions changed, or anything may have.

@@ -33,6 +33,7 @@ mod labels;
 mod live_sessions;
 mod long_texts;
 mod open_sessions;
+mod openapi;
 mod period;
 mod router;
 mod server;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use quipu_conversation::{Activity, ActivityState};
 use quipu_transcript::{FileError, LiveSession, SessionFollower};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Bytes to read at the end of a session to know what it is doing.
@@ -21,7 +22,7 @@ const LIVE_MAX_AGE: Duration = Duration::from_secs(5 * 60);
 const SILENCE_BEFORE_WAITING: Duration = Duration::from_secs(3);
 
 /// What a session is doing.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct LiveState {
     /// Whether a line was written in the last minutes.
     pub(crate) live: bool,

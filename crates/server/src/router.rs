@@ -15,11 +15,13 @@ use crate::api::{
 use crate::app::App;
 use crate::assets::serve_file;
 use crate::error::ApiError;
+use crate::openapi;
 
 pub(crate) fn router(app: Arc<App>) -> Router {
     Router::new()
         .route("/api/status", get(status::status))
         .route("/api/events", get(events::events))
+        .route("/api/openapi.json", get(openapi::serve_document))
         .route("/api/overview", get(overview::overview))
         .route("/api/search", get(search::search))
         .route("/api/sessions", get(sessions::list))

@@ -9,12 +9,13 @@ use parking_lot::RwLock;
 use quipu_index::ListedSession;
 use quipu_transcript::find::{self, SessionFile};
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::ApiError;
 
 /// One session of a list, in the shape of `quipu ls --json` with fields of the page.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(crate) struct SessionRow {
     /// Names the session in addresses: its id, or `PROJECT:ID` if several sessions have the id.
     pub(crate) key: String,

@@ -16,6 +16,7 @@ const BYTES_PER_TOKEN: u64 = 4;
 
 /// One part of a request: the system prompt, the tools, a kind of context, the history or
 /// the question.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AnatomyPart {
     /// Name of the part, for example `tools` or `tools of MCP server github`.

@@ -8,6 +8,7 @@ use crate::prompt_store::{MessageKey, PartKey, TextId};
 use crate::trace::Trace;
 
 /// One difference between two requests.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// Place in the request, for example `tools[3] Bash` or `messages[0].content[1]`.
@@ -21,6 +22,7 @@ pub struct Difference {
 }
 
 /// What happened to a part of a request.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]

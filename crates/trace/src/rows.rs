@@ -13,6 +13,7 @@ use crate::structure::{Branch, Structure};
 use crate::trace::Trace;
 
 /// Shape of `quipu trace show --json`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Serialize)]
 pub struct TraceRows<'a> {
     /// Sessions with their branches and turns.
@@ -22,6 +23,7 @@ pub struct TraceRows<'a> {
 }
 
 /// Branches and turns of one session.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Serialize)]
 pub struct SessionCallRows<'a> {
     /// Id of the session; `None` for calls without one.
@@ -33,6 +35,7 @@ pub struct SessionCallRows<'a> {
 }
 
 /// One branch.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Serialize)]
 pub struct BranchRow<'a> {
     /// Id of the branch.
@@ -52,6 +55,7 @@ pub struct BranchRow<'a> {
 }
 
 /// One turn.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Serialize)]
 pub struct TurnRow<'a> {
     /// Text of the prompt.
@@ -67,6 +71,7 @@ pub struct TurnRow<'a> {
 }
 
 /// One call and the parts of its request.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Serialize)]
 pub struct CallRow<'a> {
     /// Id of the call.
@@ -142,13 +147,14 @@ impl<'a> TraceRows<'a> {
 }
 
 /// The differences between the requests of two calls, in the shape of `quipu trace diff --json`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Serialize)]
 pub struct CallDiff<'a> {
     /// Id of the earlier call.
     pub from: &'a str,
     /// Id of the later call.
     pub to: &'a str,
-    /// What differs.
+    /// What the two requests do not share.
     pub differences: Vec<Difference>,
 }
 

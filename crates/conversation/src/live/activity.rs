@@ -27,6 +27,7 @@ pub struct Activity {
 }
 
 /// Kinds of activity of a session.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActivityState {

@@ -18,6 +18,7 @@ mod pty_runner;
 mod sdk;
 mod search;
 mod secrets;
+mod serve;
 mod sessions;
 mod show;
 #[cfg(unix)]

@@ -9,6 +9,7 @@ use quipu_trace::capture::CaptureFolder;
 use quipu_trace::explain::{ExplainBuilder, Report};
 use quipu_trace::{Call, CallDiff, ImportError, Structure, Trace, TraceRows};
 use quipu_transcript::error_chain;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -28,8 +29,8 @@ pub(crate) async fn calls(State(app): State<Arc<App>>, Path(key): Path<String>) 
 }
 
 /// What the prompt cache did for each call, and what it would have done under other policies.
-#[derive(Debug, Serialize)]
-struct CacheDocument<'a> {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct CacheDocument<'a> {
     calls: Vec<CacheRow<'a>>,
     what_if: Vec<PolicyRow>,
 }
@@ -59,7 +60,7 @@ pub(crate) async fn explain(State(app): State<Arc<App>>, Path(key): Path<String>
     .await
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct DiffParams {
     /// Id of the earlier call; the one before `b` in its branch without it.
     a: Option<String>,

@@ -11,6 +11,7 @@ use jiff::tz::TimeZone;
 use quipu_conversation::{Conversation, UiOptions};
 use quipu_render::{ExportFormat, ExportedSession, SessionDetails, file_changes, hidden_summary};
 use quipu_transcript::{FileBackups, load_session, measure};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::app::App;
@@ -31,7 +32,7 @@ pub(crate) async fn changes(State(app): State<Arc<App>>, Path(key): Path<String>
     .await
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ExportParams {
     to: Format,
     /// 1 to mask credentials, e-mail addresses and home folders.
@@ -39,9 +40,9 @@ pub(crate) struct ExportParams {
     redact: u8,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Format {
+pub(crate) enum Format {
     Html,
     Md,
     Json,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use quipu_index::{Pattern, PatternError, Query, hits_in_line, matching_lines};
 use quipu_transcript::find::find_session_files;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;
@@ -14,22 +15,22 @@ use crate::json::{Json, Params};
 /// Matches of one response.
 const MAX_MATCHES: usize = 1000;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct FindParams {
     /// The text to find; upper and lower case letters are the same.
     q: String,
 }
 
-#[derive(Debug, Serialize)]
-struct Matches {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Matches {
     /// In the order of the conversation.
     matches: Vec<Match>,
     /// Whether these are all.
     complete: bool,
 }
 
-#[derive(Debug, Serialize)]
-struct Match {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Match {
     /// Position of the entry that shows the line; that of the tool call for text of a subagent.
     position: usize,
     line: u64,

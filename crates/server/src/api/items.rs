@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use quipu_conversation::{SkeletonView, UiOptions};
+use quipu_conversation::{PositionedItem, ScreenItem, SkeletonView, UiOptions};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -17,7 +18,7 @@ const MAX_COUNT: usize = 500;
 /// Positions of one response unless `count` names another number.
 const DEFAULT_COUNT: usize = 60;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct ItemParams {
     /// First position; the last `count` positions without it.
@@ -36,8 +37,8 @@ pub(crate) struct ItemParams {
 }
 
 /// A part of the active path.
-#[derive(Debug, Serialize)]
-struct Window {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Window {
     version: String,
     /// Number of entries on the active path.
     entries: usize,
@@ -48,14 +49,16 @@ struct Window {
     /// Position that shows `line`.
     #[serde(skip_serializing_if = "Option::is_none")]
     position: Option<usize>,
+    #[schemars(with = "Vec<PositionedItem>")]
     items: Vec<Box<RawValue>>,
 }
 
 /// A branch beside the active path.
-#[derive(Debug, Serialize)]
-struct BranchItems {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct BranchItems {
     version: String,
     branch: usize,
+    #[schemars(with = "Vec<ScreenItem>")]
     items: Vec<Box<RawValue>>,
 }
 

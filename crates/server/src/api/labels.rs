@@ -8,6 +8,7 @@ use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use quipu_transcript::{DeleteError, LabelError, delete_session, error_chain, set_tag, set_title};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;
@@ -20,13 +21,8 @@ use crate::session_list::split_tags;
 /// How long to watch a file for writes before it is deleted, because agents do not lock it.
 const BUSY_CHECK_DELAY: Duration = Duration::from_millis(300);
 
-#[derive(Debug, Deserialize)]
-struct TitleBody {
-    title: String,
-}
-
-#[derive(Debug, Serialize)]
-struct TitleReply {
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct TitleBody {
     title: String,
 }
 
@@ -37,13 +33,13 @@ pub(crate) async fn title(State(app): State<Arc<App>>, Path(key): Path<String>, 
         let title = set_title(&path, &title).map_err(label_error)?;
         app.list.change_row(&path, |session| session.title = Some(title.clone()));
         app.send(Event::Sessions);
-        Ok(Json::new(&TitleReply { title }))
+        Ok(Json::new(&TitleBody { title }))
     })
     .await
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-struct TagsBody {
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct TagsBody {
     tags: Vec<String>,
 }
 
@@ -61,8 +57,8 @@ pub(crate) async fn tags(State(app): State<Arc<App>>, Path(key): Path<String>, b
     .await
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-struct StarBody {
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct StarBody {
     starred: bool,
 }
 
@@ -82,8 +78,8 @@ pub(crate) async fn star(State(app): State<Arc<App>>, Path(key): Path<String>, b
     .await
 }
 
-#[derive(Debug, Serialize)]
-struct DeleteReply {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct DeleteReply {
     deleted: bool,
 }
 

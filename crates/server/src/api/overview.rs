@@ -7,6 +7,7 @@ use axum::extract::State;
 use jiff::Span;
 use quipu_conversation::ActivityState;
 use quipu_index::{GroupBy, TimeWindow, UsageCounter, UsageRow};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::sessions::ShownSession;
@@ -18,8 +19,8 @@ use crate::session_list::SessionRow;
 /// Sessions in the list of recent ones.
 const RECENT_SESSIONS: usize = 12;
 
-#[derive(Debug, Serialize)]
-struct Overview<'a> {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Overview<'a> {
     /// The project with the latest session first.
     projects: Vec<Project>,
     recent: Vec<ShownSession<'a>>,
@@ -29,8 +30,8 @@ struct Overview<'a> {
     yesterday_cost_usd: f64,
 }
 
-#[derive(Debug, Default, Serialize)]
-struct Project {
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct Project {
     /// Name of the project folder.
     project: String,
     cwd: Option<String>,
@@ -41,8 +42,8 @@ struct Project {
     cost_usd: f64,
 }
 
-#[derive(Debug, Serialize)]
-struct Waiting {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Waiting {
     key: String,
     session_id: String,
     on: ActivityState,
@@ -50,8 +51,8 @@ struct Waiting {
     since: Option<String>,
 }
 
-#[derive(Debug, Default, Serialize)]
-struct Day {
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct Day {
     cost_usd: f64,
     messages: u64,
     /// Sessions with a message on that day.

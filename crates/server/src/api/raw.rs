@@ -10,13 +10,14 @@ use axum::response::{IntoResponse, Response};
 use quipu_message::Head;
 use quipu_message::line::replace_lone_surrogates;
 use quipu_transcript::{FileError, LineReader, OpenSession, RawLine};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::app::App;
 use crate::error::ApiError;
 use crate::json::Params;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct RawParams {
     /// Number of a line, counted from 1.
     line: Option<u64>,

@@ -10,6 +10,7 @@ use quipu_index::{
 };
 use quipu_transcript::{error_chain, find};
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;
@@ -22,7 +23,7 @@ const DEFAULT_LIMIT: usize = 50;
 /// Hits of one response at most.
 const MAX_LIMIT: usize = 1000;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct SearchParams {
     /// Words, "phrases", `OR`, `-word`, as of `quipu search`.
@@ -39,9 +40,9 @@ pub(crate) struct SearchParams {
     limit: Option<usize>,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Role {
+pub(crate) enum Role {
     User,
     Assistant,
     Thinking,
@@ -49,15 +50,15 @@ enum Role {
     System,
 }
 
-#[derive(Debug, Serialize)]
-struct Found {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Found {
     hits: Vec<FoundHit>,
     /// Whether all sessions were searched and all hits are here.
     complete: bool,
 }
 
-#[derive(Debug, Serialize)]
-struct FoundHit {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct FoundHit {
     /// Key of the session.
     key: String,
     #[serde(flatten)]

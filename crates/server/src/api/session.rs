@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use quipu_conversation::{Problem, SkeletonView};
 use quipu_transcript::OpenSession;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::sessions::ShownSession;
@@ -16,8 +17,8 @@ use crate::json::Json;
 const MAX_PROMPT_CHARS: usize = 200;
 
 /// What is known of a session without reading its entries.
-#[derive(Debug, Serialize)]
-struct SessionStructure<'a> {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SessionStructure<'a> {
     /// `None` if the session is not in the list yet.
     session: Option<ShownSession<'a>>,
     path: String,
@@ -26,15 +27,15 @@ struct SessionStructure<'a> {
     version: String,
     /// Number of entries on the active path.
     entries: usize,
-    turns: Vec<TurnRow>,
-    branches: Vec<BranchRow>,
-    compactions: Vec<CompactionRow>,
+    turns: Vec<SessionTurn>,
+    branches: Vec<SessionBranch>,
+    compactions: Vec<SessionCompaction>,
     problems: Vec<Problem>,
-    subagents: Vec<SubagentRow>,
+    subagents: Vec<SessionSubagent>,
 }
 
-#[derive(Debug, Serialize)]
-struct TurnRow {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SessionTurn {
     /// Number of the turn, from 1.
     turn: usize,
     /// Position of the prompt.
@@ -48,8 +49,8 @@ struct TurnRow {
     started_at: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
-struct BranchRow {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SessionBranch {
     /// Number of the branch, from 1.
     branch: usize,
     /// Position before which it is announced.
@@ -58,14 +59,14 @@ struct BranchRow {
     line: u64,
 }
 
-#[derive(Debug, Serialize)]
-struct CompactionRow {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SessionCompaction {
     position: usize,
     line: u64,
 }
 
-#[derive(Debug, Serialize)]
-struct SubagentRow {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SessionSubagent {
     agent_id: String,
     agent_type: Option<String>,
     description: Option<String>,
@@ -97,7 +98,7 @@ impl<'a> SessionStructure<'a> {
             branches: view
                 .branches()
                 .into_iter()
-                .map(|branch| BranchRow {
+                .map(|branch| SessionBranch {
                     branch: branch.number,
                     position: branch.position,
                     entries: branch.entries,
@@ -107,12 +108,12 @@ impl<'a> SessionStructure<'a> {
             compactions: view
                 .compactions()
                 .into_iter()
-                .map(|(position, line)| CompactionRow { position, line })
+                .map(|(position, line)| SessionCompaction { position, line })
                 .collect(),
             problems: view.problems().to_vec(),
             subagents: session
                 .subagents()
-                .map(|subagent| SubagentRow {
+                .map(|subagent| SessionSubagent {
                     agent_id: subagent.agent_id.to_string(),
                     agent_type: subagent.agent_type.clone(),
                     description: subagent.description.clone(),
@@ -124,9 +125,9 @@ impl<'a> SessionStructure<'a> {
     }
 }
 
-fn turns(view: SkeletonView<'_>) -> Vec<TurnRow> {
+fn turns(view: SkeletonView<'_>) -> Vec<SessionTurn> {
     let turns = view.turns();
-    let row = |(index, turn): (usize, &quipu_conversation::SkeletonTurn)| TurnRow {
+    let row = |(index, turn): (usize, &quipu_conversation::SkeletonTurn)| SessionTurn {
         turn: index + 1,
         position: turn.prompt,
         entries: turn.positions.end - turn.prompt,

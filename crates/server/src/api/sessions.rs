@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use quipu_conversation::parse_timestamp;
 use quipu_index::TimeWindow;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;
@@ -18,7 +19,7 @@ use crate::session_list::{SessionRow, split_tags};
 /// Sessions of one response unless `limit` names another number.
 const DEFAULT_LIMIT: usize = 100;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ListParams {
     /// Only projects whose folder or working directory contains this.
     project: Option<String>,
@@ -42,9 +43,9 @@ pub(crate) struct ListParams {
     limit: Option<usize>,
 }
 
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum SortBy {
+pub(crate) enum SortBy {
     #[default]
     Time,
     Cost,
@@ -52,15 +53,15 @@ enum SortBy {
     Turns,
 }
 
-#[derive(Debug, Serialize)]
-struct SessionPage<'a> {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SessionPage<'a> {
     /// Number of sessions that match.
     total: usize,
     sessions: Vec<ShownSession<'a>>,
 }
 
 /// A row with what changes from moment to moment.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ShownSession<'a> {
     #[serde(flatten)]
     row: &'a SessionRow,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::State;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml_edit::{DocumentMut, value};
 
@@ -15,8 +16,8 @@ use crate::error::ApiError;
 use crate::json::{Json, read_body};
 
 /// Settings of the page.
-#[derive(Debug, Default, Serialize)]
-struct Settings {
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct Settings {
     #[serde(flatten)]
     page: PageSettings,
     /// Folders whose sessions are shown; `--claude-dir` and `CLAUDE_CONFIG_DIR` name others.
@@ -28,7 +29,7 @@ struct Settings {
 }
 
 /// What the page may change.
-#[derive(Debug, Default, Clone, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct PageSettings {
     /// `en` or `zh`; that of the browser if `None`.

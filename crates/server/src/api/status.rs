@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::settings::PageSettings;
@@ -10,8 +11,8 @@ use crate::app::App;
 use crate::json::Json;
 
 /// Version, folders and the state of the index.
-#[derive(Debug, Serialize)]
-struct Status {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Status {
     version: &'static str,
     claude_dirs: Vec<String>,
     /// Whether the sessions are the bundled ones.
@@ -23,8 +24,8 @@ struct Status {
     index: IndexStatus,
 }
 
-#[derive(Debug, Serialize)]
-struct IndexStatus {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct IndexStatus {
     /// `updating` until all sessions that existed at the start are in the index.
     state: &'static str,
     /// Number of sessions.

@@ -8,21 +8,22 @@ use quipu_conversation::{Tokens, parse_timestamp};
 use quipu_message::view::ContentView;
 use quipu_trace::explain::ExplainBuilder;
 use quipu_transcript::{OpenSession, for_each_view};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::app::App;
 use crate::error::ApiError;
 use crate::json::Json;
 
-#[derive(Debug, Serialize)]
-struct TurnFigures {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct TurnFigures {
     version: String,
     turns: Vec<TurnFigure>,
 }
 
 /// One turn, with the API calls of its subagents.
-#[derive(Debug, Default, Serialize)]
-struct TurnFigure {
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct TurnFigure {
     /// Number of the turn, from 1.
     turn: usize,
     /// Timestamp of the prompt, as written.

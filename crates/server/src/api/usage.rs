@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use quipu_index::{GroupBy, TimeWindow, UsageCounter, UsageRecord, UsageReport, UsageRow, usage_json};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -15,7 +16,7 @@ use crate::error::ApiError;
 use crate::json::{Json, Params};
 use crate::period::time_window;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct UsageParams {
     by: Group,
@@ -29,9 +30,9 @@ pub(crate) struct UsageParams {
     year: Option<i16>,
 }
 
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Group {
+pub(crate) enum Group {
     #[default]
     Daily,
     Weekly,
@@ -75,10 +76,57 @@ pub(crate) async fn csv(
     Ok((headers, table).into_response())
 }
 
+/// A report, in the shape of `quipu usage --json`.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "describes what `usage_json` returns")]
+pub(crate) struct UsageDocument {
+    rows: Vec<UsageFields>,
+    totals: UsageFields,
+}
+
+/// Usage of one day, session, model or whatever the report is grouped by.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "describes what `usage_json` returns")]
+pub(crate) struct UsageFields {
+    /// What the row is about; absent in totals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    models: Vec<String>,
+    input_tokens: u64,
+    output_tokens: u64,
+    cache_write_5m_tokens: u64,
+    cache_write_1h_tokens: u64,
+    cache_read_tokens: u64,
+    web_searches: u64,
+    messages: u64,
+    /// Cost in US dollars, without unpriced models.
+    cost_usd: f64,
+    /// What the prompt cache saved, in US dollars.
+    cache_savings_usd: f64,
+    unpriced_models: Vec<String>,
+    /// Time of the first message, as ISO 8601.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_at: Option<String>,
+    /// Time of the last message, as ISO 8601.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_at: Option<String>,
+    /// Title of the session, of rows by session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    /// Working directory, of rows by session and project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cwd: Option<String>,
+    /// Whether messages of deleted sessions are counted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    vanished: bool,
+}
+
 /// Totals of a period and of the one before, which has the same length.
-#[derive(Debug, Serialize)]
-struct Comparison {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Comparison {
+    #[schemars(with = "UsageFields")]
     current: UsageRow,
+    #[schemars(with = "UsageFields")]
     previous: UsageRow,
     previous_since: Option<String>,
 }
@@ -103,8 +151,8 @@ pub(crate) async fn compare(
     .await
 }
 
-#[derive(Debug, Serialize)]
-struct DayCell {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct DayCell {
     day: String,
     cost_usd: f64,
     messages: u64,
@@ -125,8 +173,8 @@ pub(crate) async fn heatmap(
     .await
 }
 
-#[derive(Debug, Default, Serialize)]
-struct HourCell {
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct HourCell {
     /// 0 is Monday.
     weekday: i8,
     /// Hour of the day in the time zone of the user.

@@ -4,9 +4,14 @@ use crate::client::{TestServer, demo};
 
 const ID: &str = "05ef09b2-9c3d-4897-965b-0c47c2889d7b";
 
-fn api_paths() -> Vec<String> {
-    let paths = ["status", "events", "sessions", "nothing", "sessions/ID", "sessions/ID/items", "sessions/ID/raw"];
-    paths.iter().map(|path| format!("/api/{}", path.replace("ID", ID))).collect()
+/// Every path of the API, and one that does not exist.
+fn api_paths(server: &TestServer) -> Vec<String> {
+    let document = server.json("/api/openapi.json");
+    let mut paths: Vec<String> =
+        document["paths"].as_object().unwrap().keys().map(|path| path.replace("{key}", ID)).collect();
+    assert!(paths.len() > 20, "{paths:?}");
+    paths.push("/api/nothing".to_owned());
+    paths
 }
 
 #[track_caller]
@@ -19,8 +24,10 @@ fn check(server: &TestServer, path: &str, headers: &[(&str, &str)], status: u16,
 #[test]
 fn every_path_of_the_api_needs_the_token() {
     let server = demo();
-    for path in api_paths() {
-        check(&server, &path, &[], 401, "token.refused");
+    for path in api_paths(&server) {
+        for method in ["GET", "POST", "PUT", "DELETE", "OPTIONS", "HEAD"] {
+            assert_eq!(server.request(method, &path, &[]).status, 401, "{method} {path}");
+        }
         let wrong = format!("Bearer {}", "0".repeat(server.token.len()));
         for sent in ["", "Bearer ", "Basic abc", &wrong, &wrong[..20], &format!("Bearer {}0", server.token)] {
             check(&server, &path, &[("authorization", sent)], 401, "token.refused");
@@ -41,7 +48,7 @@ fn other_hosts_and_origins_are_refused_everywhere() {
     let server = demo();
     let token = format!("Bearer {}", server.token);
     let port = server.address.port();
-    let mut paths = api_paths();
+    let mut paths = api_paths(&server);
     paths.extend(["/".to_owned(), "/s/abc".to_owned(), "/assets/index.js".to_owned()]);
     for path in &paths {
         for host in ["evil.example", "127.0.0.1", "127.0.0.1:1", &format!("evil.example:{port}"), ""] {

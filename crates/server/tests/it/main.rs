@@ -6,6 +6,7 @@ mod client;
 mod corpus;
 mod events;
 mod reports;
+mod schema;
 mod scratch;
 mod session;
 mod sessions;

@@ -12,6 +12,7 @@ use crate::structure::Structure;
 use crate::trace::Trace;
 
 /// One call in the shape of `quipu trace cache --json`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Serialize)]
 pub struct CacheRow<'a> {
     /// Id of the call.
@@ -35,9 +36,11 @@ pub struct CacheRow<'a> {
 }
 
 /// Why a call read less than it should have.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Serialize)]
 pub struct MissRow<'a> {
     /// Cause of the miss.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub cause: Cause,
     /// The first difference to the request before it.
     pub at: Option<&'a str>,
@@ -50,6 +53,7 @@ pub struct MissRow<'a> {
 }
 
 /// What the server reported about a miss.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Serialize)]
 pub struct DiagnosisRow<'a> {
     /// Kind of the difference.
@@ -89,6 +93,7 @@ impl<'a> CacheRow<'a> {
 }
 
 /// One policy in the shape of `quipu trace cache --what-if --json`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Serialize)]
 pub struct PolicyRow {
     /// Name of the policy; `counted` for what the server counted.

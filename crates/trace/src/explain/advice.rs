@@ -8,6 +8,7 @@ use super::report::Report;
 use crate::cache::{Cause, Policy};
 
 /// One piece of advice.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Advice {
     /// What to do, and why.

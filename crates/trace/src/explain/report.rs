@@ -15,6 +15,7 @@ use crate::trace::Trace;
 
 /// Explanation of one session: where its time, tokens and money went, what the prompt cache
 /// did, and what would have been cheaper.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Report {
     /// Id of the session.
@@ -44,6 +45,7 @@ pub struct Report {
 }
 
 /// Wall time by activity, in milliseconds. The parts add up to the wall time.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct TimeReport {
     /// Work of the model.
@@ -66,6 +68,7 @@ pub struct TimeReport {
 }
 
 /// Cost in US dollars.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct MoneyReport {
     /// Each turn with its subagents.
@@ -81,6 +84,7 @@ pub struct MoneyReport {
 }
 
 /// One turn.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct TurnReport {
     /// Number of the turn, from 1; 0 for calls before the first prompt.
@@ -98,6 +102,7 @@ pub struct TurnReport {
 }
 
 /// One expensive API call.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct MomentReport {
     /// Turn of the call, from 1.
@@ -117,6 +122,7 @@ pub struct MomentReport {
 }
 
 /// What the prompt cache did.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct CacheReport {
     /// Misses by cause.
@@ -130,6 +136,7 @@ pub struct CacheReport {
 }
 
 /// Misses of one cause.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct CauseReport {
     /// Number of misses.
@@ -143,6 +150,7 @@ pub struct CauseReport {
 }
 
 /// Cost of all calls under a policy, by the documented rules of the prompt cache.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct PolicyReport {
     /// Name of the policy, for example `ttl-1h`.
@@ -152,6 +160,7 @@ pub struct PolicyReport {
 }
 
 /// Prompt size of one API call.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct ContextReport {
     /// Turn of the call, from 1.
@@ -165,6 +174,7 @@ pub struct ContextReport {
 }
 
 /// Bytes that one source added to the context.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct FilledBy {
     /// Results of a tool, `prompts`, `responses` or `attachments`.
