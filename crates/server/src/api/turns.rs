@@ -28,16 +28,13 @@ pub(crate) struct TurnFigure {
     turn: usize,
     /// Timestamp of the prompt, as written.
     started_at: Option<String>,
-    /// From the prompt to the last entry of the turn.
+    /// From the prompt to the last response or tool result.
     duration_ms: Option<i64>,
     /// Cost in US dollars, without unpriced models.
     cost_usd: f64,
     tokens: Tokens,
     tool_calls: usize,
     failed_tool_calls: usize,
-    /// Line of the prompt.
-    #[serde(skip)]
-    line: u64,
     /// Lines of all its entries.
     #[serde(skip)]
     lines: Vec<u64>,
@@ -65,7 +62,7 @@ pub(crate) async fn turns(State(app): State<Arc<App>>, Path(key): Path<String>) 
             })?;
             let money = ExplainBuilder::read(path)?.finish(&app.prices).money;
             for figure in &mut turns {
-                if let Some(money) = money.turns.iter().find(|money| money.line == figure.line) {
+                if let Some(money) = money.turns.iter().find(|money| money.turn as usize == figure.turn) {
                     (figure.cost_usd, figure.tokens) = (money.cost.as_f64(), money.tokens);
                 }
             }
@@ -81,15 +78,21 @@ fn timed_turns(session: &OpenSession) -> Vec<TurnFigure> {
     let timestamp = |position: usize| view.entry(position).and_then(|node| node.timestamp().map(str::to_owned));
     let figure = |(index, turn): (usize, quipu_conversation::SkeletonTurn)| {
         let started_at = timestamp(turn.prompt);
-        let mut later = turn.positions.clone().rev().take_while(|position| *position > turn.prompt);
-        let ended_at = later.find_map(timestamp);
+        // Local commands and notices after the answer are not part of the work.
+        let is_work = |position: &usize| {
+            let node = view.entry(*position);
+            node.is_some_and(|node| {
+                node.assistant().is_some() || node.blocks().iter().any(|block| block.result_tool_use_id().is_some())
+            })
+        };
+        let later = turn.positions.clone().rev().take_while(|position| *position > turn.prompt);
+        let ended_at = later.filter(is_work).find_map(timestamp);
         let time = |text: &Option<String>| text.as_deref().and_then(parse_timestamp);
         let duration = time(&started_at).zip(time(&ended_at)).map(|(start, end)| end.duration_since(start).as_millis());
         TurnFigure {
             turn: index + 1,
             duration_ms: duration.and_then(|milliseconds| i64::try_from(milliseconds.max(0)).ok()),
             started_at,
-            line: turn.line,
             lines: view.lines(turn.positions),
             ..TurnFigure::default()
         }

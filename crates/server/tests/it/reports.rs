@@ -170,6 +170,32 @@ fn turns_have_their_cost_time_and_tools() {
 }
 
 #[test]
+fn a_turn_after_a_rewind_has_its_own_cost_and_ends_with_its_answer() {
+    let answer = |uuid: &str, parent: &str, time: &str| {
+        let mut line = assistant(uuid, parent, text(uuid));
+        line["timestamp"] = json!(time);
+        line["message"]["model"] = json!("claude-haiku-4-5");
+        line["message"]["usage"] = json!({"input_tokens": 1000, "output_tokens": 1000});
+        line
+    };
+    let mut command = user("f", Some("e"), "<command-name>/rename</command-name>");
+    command["timestamp"] = json!("2026-11-16T11:00:00Z");
+    let scratch = Scratch::new(&[
+        user("a", None, "first"),
+        answer("b", "a", "2026-11-16T10:00:02Z"),
+        user("c", Some("b"), "abandoned"),
+        user("d", Some("b"), "second"),
+        answer("e", "d", "2026-11-16T10:00:05Z"),
+        command,
+    ]);
+    let turns = scratch.server().json("/api/sessions/s/turns");
+    let list = turns["turns"].as_array().unwrap();
+    let times: Vec<_> = list.iter().map(|turn| turn["duration_ms"].as_i64().unwrap()).collect();
+    assert_eq!(times, [2000, 5000], "{turns}");
+    assert!(list.iter().all(|turn| turn["cost_usd"].as_f64() > Some(0.001)), "{turns}");
+}
+
+#[test]
 fn calls_cache_explanation_and_changes_are_those_of_the_commands() {
     let server = demo();
     let path = quipu_testkit::fixture(&format!("demo/projects/-home-sam-tidepool/{TIDE}.jsonl"));

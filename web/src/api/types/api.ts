@@ -87,7 +87,7 @@ export interface CallDiff {
   from: string;
   /** Id of the later call. */
   to: string;
-  /** What differs. */
+  /** What the two requests do not share. */
   differences: Difference[];
 }
 
@@ -869,7 +869,7 @@ export interface TurnFigure {
   turn: number;
   /** Timestamp of the prompt, as written. */
   started_at: string | null;
-  /** From the prompt to the last entry of the turn. */
+  /** From the prompt to the last response or tool result. */
   duration_ms: number | null;
   /** Cost in US dollars, without unpriced models. */
   cost_usd: number;
