@@ -16,7 +16,7 @@ const MAX_REQUESTS = 2;
  */
 export class ItemStore {
   #items = new SvelteMap<number, Item[]>();
-  /** Number of positions. */
+  /** Number of entries. What follows the last one, such as a torn line, has this position. */
   entries = $state(0);
   version = $state("");
   error = $state.raw<unknown>(null);
@@ -36,6 +36,11 @@ export class ItemStore {
     return this.#items.size;
   }
 
+  /** Whether all entries are loaded and none of them shows anything. */
+  get isEmpty(): boolean {
+    return this.#items.size > this.entries && [...this.#items.values()].every((items) => items.length === 0);
+  }
+
   /** Loads the last items, which is where a session opens. */
   async open(): Promise<void> {
     try {
@@ -47,7 +52,7 @@ export class ItemStore {
 
   /** Loads what is missing around these positions; earlier wishes that were not started are forgotten. */
   want(first: number, last: number): Promise<void> {
-    this.#wanted = [Math.max(0, first - MARGIN), Math.min(this.entries - 1, last + MARGIN)];
+    this.#wanted = [Math.max(0, first - MARGIN), Math.min(this.entries, last + MARGIN)];
     return this.#loadWanted();
   }
 
@@ -78,7 +83,9 @@ export class ItemStore {
     const generation = this.#generation;
     this.#requests.add(range);
     try {
-      const window = await this.load(range[0], range[1] - range[0]);
+      // The position behind the last entry comes with the last entry.
+      const from = Math.max(0, Math.min(range[0], this.entries - 1));
+      const window = await this.load(from, range[1] - from);
       if (generation === this.#generation) this.put(window);
       this.error = null;
     } catch (error) {
@@ -142,7 +149,9 @@ export class ItemStore {
 /** The items of each position of a window, with an empty list for positions that show nothing. */
 export function byPosition(window: ItemWindow): Map<number, Item[]> {
   const positions = new Map<number, Item[]>();
-  for (let position = window.from; position < window.from + window.count; position += 1) positions.set(position, []);
+  const end = window.from + window.count;
+  for (let position = window.from; position < end; position += 1) positions.set(position, []);
+  if (end >= window.entries) positions.set(window.entries, []);
   for (const item of window.items) positions.get(item.position ?? -1)?.push(item);
   return positions;
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Item, ItemWindow } from "../api/model.ts";
 import { readGroup } from "./groups.ts";
-import { ItemStore } from "./items.svelte.ts";
+import { byPosition, ItemStore } from "./items.svelte.ts";
 
 /** A conversation in which every second position shows nothing, as tool results do. */
 function server(entries: number) {
@@ -110,4 +110,23 @@ test("three or more reads are one group; empty positions do not interrupt it", (
   expect(group(4)).toMatchObject({ role: "rest" });
   expect(group(6)).toEqual({ role: "single" });
   expect(group(7)).toEqual({ role: "single" });
+});
+
+test("what follows the last entry is shown behind it", async () => {
+  const problem: Item = { uuid: null, kind: "problem", timestamp: null, text: "torn", position: 3, line: 9 };
+  const windows: [number | null, number][] = [];
+  const store = new ItemStore(async (from, count) => {
+    windows.push([from, count]);
+    const first = from ?? 0;
+    return { version: "1", entries: 3, from: first, count: Math.min(count, 3 - first), items: [problem] };
+  });
+  await store.open();
+  expect(store.at(3)).toEqual([problem]);
+  await store.want(0, 3);
+  expect(windows).toEqual([[null, 64]]);
+});
+
+test("a file without any entry still shows its problems", () => {
+  const problem: Item = { uuid: null, kind: "problem", timestamp: null, text: "not JSON", position: 0, line: 1 };
+  expect(byPosition({ version: "1", entries: 0, from: 0, count: 0, items: [problem] }).get(0)).toEqual([problem]);
 });

@@ -18,10 +18,10 @@ export function turnAt(turns: Turn[], position: number): Turn | undefined {
   return turns[low - 1];
 }
 
-/** Positions that have a row: all but the rest of folded turns. */
+/** Positions that have a row: all but the rest of folded turns, and the one behind the last entry. */
 export function visibleRows(entries: number, turns: Turn[], folded: ReadonlySet<number>): number[] {
   const rows: number[] = [];
-  for (let position = 0; position < entries; position += 1) {
+  for (let position = 0; position <= entries; position += 1) {
     const turn = folded.size ? turnAt(turns, position) : undefined;
     if (!turn || !folded.has(turn.turn) || position === turn.position) rows.push(position);
   }
@@ -160,7 +160,7 @@ export class SessionModel {
   async loadAll(): Promise<Item[] | null> {
     if (this.items.entries > MAX_PRINTED) return null;
     const items: Item[] = [];
-    for (let from = 0; from < this.items.entries; from += 500) {
+    for (let from = 0; from === 0 || from < this.items.entries; from += 500) {
       items.push(...(await this.loadItems({ from, count: 500, agent: this.agent })).items);
     }
     return items;
@@ -175,7 +175,7 @@ export class SessionModel {
 
   /** The nearest item before or after a position that passes a test; loads windows as it goes. */
   async findItem(position: number, step: 1 | -1, test: (item: Item) => boolean): Promise<Item | null> {
-    for (let at = position + step; at >= 0 && at < this.items.entries; at += step) {
+    for (let at = position + step; at >= 0 && at <= this.items.entries; at += step) {
       if (!this.items.at(at)) await this.items.want(at, at);
       const items = this.items.at(at);
       if (!items) return null;

@@ -18,6 +18,6 @@ test("a position belongs to the turn that began last", () => {
 });
 
 test("a folded turn keeps its prompt only", () => {
-  expect(visibleRows(11, turns, new Set([2]))).toEqual([0, 1, 2, 3, 4, 5, 9, 10]);
-  expect(visibleRows(3, turns, new Set())).toEqual([0, 1, 2]);
+  expect(visibleRows(11, turns, new Set([2]))).toEqual([0, 1, 2, 3, 4, 5, 9, 10, 11]);
+  expect(visibleRows(3, turns, new Set())).toEqual([0, 1, 2, 3]);
 });

@@ -65,6 +65,7 @@ const en = {
   // home
   today_spend: "today",
   today_detail: "{messages} answers in {sessions} sessions; yesterday {yesterday}",
+  nothing_today: "no answers yet today; yesterday {yesterday}",
   waiting_for_you: "waiting for you",
   "waiting.permission": "asks for permission",
   "waiting.question": "has a question",
@@ -147,7 +148,7 @@ const en = {
   delete_question: "Delete “{title}” and its files? This cannot be undone.",
   deleted: "deleted",
   empty_session: "nothing was said here",
-  empty_session_hint: "The file exists, but no message is in it. New lines appear here as they are written.",
+  empty_session_hint: "The file has no message and nothing else to show. New lines appear here as they are written.",
   find_in_session: "find in this session",
   previous_match: "previous match",
   next_match: "next match",
@@ -387,6 +388,7 @@ const zh: Record<TextKey, string> = {
   // home
   today_spend: "今天",
   today_detail: "{sessions} 个会话中有 {messages} 条回答；昨天 {yesterday}",
+  nothing_today: "今天还没有回答；昨天 {yesterday}",
   waiting_for_you: "等待你处理",
   "waiting.permission": "请求许可",
   "waiting.question": "有问题要问",
@@ -468,7 +470,7 @@ const zh: Record<TextKey, string> = {
   delete_question: "删除“{title}”及其文件？此操作无法撤销。",
   deleted: "已删除",
   empty_session: "这里还没有内容",
-  empty_session_hint: "文件存在，但没有消息。新写入的内容会出现在这里。",
+  empty_session_hint: "文件中没有消息，也没有其他可显示的内容。新写入的内容会出现在这里。",
   find_in_session: "在本会话中查找",
   previous_match: "上一处",
   next_match: "下一处",
