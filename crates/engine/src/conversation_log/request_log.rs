@@ -55,8 +55,16 @@ struct DerivableMessages {
     entries_read: usize,
     /// The `user` entries since the last answer.
     user_run: Vec<Block>,
-    /// The answer so far, and its hash.
-    answer: Option<(Maybe<MessageId>, Vec<Block>, String)>,
+    /// The answer so far.
+    answer: Option<DerivableAnswer>,
+}
+
+#[derive(Debug)]
+struct DerivableAnswer {
+    id: Maybe<MessageId>,
+    blocks: Vec<Block>,
+    /// The hash of these blocks; `None` while more of them are being read, because each would change it.
+    hash: Option<String>,
 }
 
 impl DerivableMessages {
@@ -75,30 +83,41 @@ impl DerivableMessages {
                 }
                 Entry::Assistant(line) => {
                     self.user_run.clear();
-                    let blocks = line.message.content.clone().into_blocks();
-                    // A part of an answer is not a message.
-                    let mut all = match self.answer.take() {
-                        Some((id, earlier, hash)) if id == line.message.id => {
-                            self.hashes.remove(&hash);
-                            earlier
+                    let new_blocks = line.message.content.clone().into_blocks();
+                    match &mut self.answer {
+                        Some(DerivableAnswer { id, blocks, hash }) if *id == line.message.id => {
+                            // A part of an answer is not a message.
+                            if let Some(hash) = hash.take() {
+                                self.hashes.remove(&hash);
+                            }
+                            blocks.extend(new_blocks);
                         }
-                        _ => Vec::new(),
-                    };
-                    all.extend(blocks);
-                    let hash = blocks_hash(Role::Assistant, &all);
-                    self.hashes.insert(hash.clone());
-                    self.answer = Some((line.message.id.clone(), all, hash));
+                        _ => {
+                            self.hash_answer();
+                            self.answer =
+                                Some(DerivableAnswer { id: line.message.id.clone(), blocks: new_blocks, hash: None });
+                        }
+                    }
                 }
                 _ => {}
             }
         }
+        self.hash_answer();
         self.entries_read = context.len();
+    }
+
+    fn hash_answer(&mut self) {
+        if let Some(DerivableAnswer { blocks, hash: hash @ None, .. }) = &mut self.answer {
+            let new = blocks_hash(Role::Assistant, blocks);
+            self.hashes.insert(new.clone());
+            *hash = Some(new);
+        }
     }
 
     /// Removes the messages that a call has named: later calls do not name them again.
     fn forget_named(&mut self) {
         self.hashes.clear();
-        self.hashes.extend(self.answer.as_ref().map(|(.., hash)| hash.clone()));
+        self.hashes.extend(self.answer.as_ref().and_then(|answer| answer.hash.clone()));
     }
 }
 
