@@ -23,7 +23,7 @@
 //! | mask credentials, addresses and home folders | [`Redactor`] |
 //! | find credentials | [`find_secrets`], [`find_secrets_in_line`] |
 //! | get the files that a session changed, as diffs | [`file_changes`] |
-//! | format numbers, costs and names for users | [`format`] |
+//! | format numbers, costs and names for users | [`mod@format`] |
 //! | make untrusted text safe to print | [`sanitize`] |
 //!
 //! Not in this crate: files, clocks, time zones and paging. The caller passes them in.

@@ -1,10 +1,11 @@
 //! Listens on a loopback address and answers requests.
 
-use std::future::Future;
+use std::future::{Future, IntoFuture};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Zoned;
 use quipu_conversation::price::Prices;
@@ -15,6 +16,9 @@ use crate::change_worker;
 use crate::index_worker::IndexWorker;
 use crate::router::router;
 use crate::token::Token;
+
+/// How long requests that are being answered may delay the end.
+const MAX_STOP_WAIT: Duration = Duration::from_secs(1);
 
 /// What a server shows, and where it keeps what it can rebuild.
 #[derive(Debug, Clone)]
@@ -117,7 +121,16 @@ impl Server {
             stop.await;
             stopping.stop();
         });
-        let served = served.await;
+        let mut stopped = app.stop_signal();
+        let late = async {
+            // Fails only if the server is gone.
+            let _ = stopped.wait_for(|is_stopping| *is_stopping).await;
+            tokio::time::sleep(MAX_STOP_WAIT).await;
+        };
+        let served = tokio::select! {
+            served = served.into_future() => served,
+            () = late => Ok(()),
+        };
         worker.stop();
         served
     }

@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::http::StatusCode;
-use parking_lot::RwLock;
+use parking_lot::{Condvar, Mutex, RwLock};
 use quipu_index::ListedSession;
 use quipu_transcript::find::{self, SessionFile};
 use rayon::prelude::*;
@@ -51,16 +52,34 @@ pub(crate) fn split_tags(tag: Option<&str>) -> Vec<String> {
 pub(crate) struct SessionList {
     claude_dirs: Vec<PathBuf>,
     rows: RwLock<Arc<Vec<SessionRow>>>,
+    /// Whether the sessions have been listed once.
+    is_listed: Mutex<bool>,
+    listed: Condvar,
 }
+
+/// Longest wait for the first list, which reads both ends of each file.
+const MAX_LIST_WAIT: Duration = Duration::from_secs(2);
 
 impl SessionList {
     pub(crate) fn new(claude_dirs: &[PathBuf]) -> Self {
-        Self { claude_dirs: claude_dirs.to_vec(), rows: RwLock::default() }
+        let (is_listed, listed) = (Mutex::new(false), Condvar::new());
+        Self { claude_dirs: claude_dirs.to_vec(), rows: RwLock::default(), is_listed, listed }
     }
 
     /// The sessions, latest first.
     pub(crate) fn rows(&self) -> Arc<Vec<SessionRow>> {
         Arc::clone(&self.rows.read())
+    }
+
+    /// The sessions, latest first. Waits for the first list after the start, so that a page that is
+    /// loaded at once does not show that there are no sessions.
+    pub(crate) fn first_rows(&self) -> Arc<Vec<SessionRow>> {
+        let mut is_listed = self.is_listed.lock();
+        if !*is_listed {
+            self.listed.wait_for(&mut is_listed, MAX_LIST_WAIT);
+        }
+        drop(is_listed);
+        self.rows()
     }
 
     /// Replaces the list by the sessions of the index and those files that it does not have. Reads
@@ -75,6 +94,8 @@ impl SessionList {
         rows.sort_by_cached_key(|row| (std::cmp::Reverse(row.session.last_active_ns()), row.session.path.clone()));
         set_keys(&mut rows);
         *self.rows.write() = Arc::new(rows);
+        *self.is_listed.lock() = true;
+        self.listed.notify_all();
     }
 
     /// File of the session with this key. Sessions that were created a moment ago are found, too.

@@ -61,7 +61,7 @@ pub(crate) struct Day {
 
 pub(crate) async fn overview(State(app): State<Arc<App>>) -> Result<Json, ApiError> {
     app.blocking(move |app| {
-        let rows = app.list.rows();
+        let rows = app.list.first_rows();
         let states = app.live.states();
         let followed = |row: &&SessionRow| states.contains_key(&row.session.path);
         let waiting = rows.iter().filter(followed).filter_map(|row| {

@@ -87,7 +87,7 @@ impl<'a> ShownSession<'a> {
 
 pub(crate) async fn list(State(app): State<Arc<App>>, Params(params): Params<ListParams>) -> Result<Json, ApiError> {
     app.blocking(move |app| {
-        let rows = app.list.rows();
+        let rows = app.list.first_rows();
         let window = time_window(params.since.as_deref(), params.until.as_deref(), &(app.now)())?;
         let is_starred = |row: &SessionRow| app.stars.contains(&row.session.project, &row.session.session_id);
         let is_wanted = |row: &&SessionRow| {

@@ -13,6 +13,8 @@ fn ids(page: &Value) -> Vec<&str> {
 #[test]
 fn sessions_are_listed_before_and_after_they_are_indexed() {
     let server = demo();
+    // The first request after the start.
+    assert_eq!(server.json("/api/sessions")["total"], 6);
     server.wait_for_index();
     let page = server.json("/api/sessions");
     assert_eq!(page["total"], 6);
