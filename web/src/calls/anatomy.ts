@@ -15,6 +15,6 @@ export function colorOf(name: string): string {
   return `var(--series-${index === -1 ? 6 : index + 1})`;
 }
 
-export function inputTokens(call: Call): number {
-  return call.usage.input + call.usage.cache_read + call.usage.cache_write_5m + call.usage.cache_write_1h;
+export function inputTokens({ usage }: Call): number {
+  return usage ? usage.input + usage.cache_read + usage.cache_write_5m + usage.cache_write_1h : 0;
 }

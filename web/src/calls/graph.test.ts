@@ -22,6 +22,7 @@ const branch = (id: string, parent: string | null): CallBranch => ({
   parent,
   forked_at: null,
   reason: "",
+  agent_id: null,
   calls: [],
 });
 

@@ -12,29 +12,32 @@ export interface GraphRow {
   through: { lane: number; isStart: boolean; isEnd: boolean }[];
 }
 
+/** Calls that could not be assigned share a branch without a name. */
+const branchOf = (call: Call) => call.branch ?? "";
+
 /** Lays calls out like a commit graph: time downwards, one lane for each branch, lanes are reused. */
 export function layOut(calls: Call[], branches: CallBranch[]): { rows: GraphRow[]; lanes: number } {
   const ordered = [...calls].sort((a, b) => (a.started_at ?? "").localeCompare(b.started_at ?? ""));
   const span = new Map<string, { first: number; last: number }>();
   for (const [index, call] of ordered.entries()) {
-    const known = span.get(call.branch);
+    const known = span.get(branchOf(call));
     if (known) known.last = index;
-    else span.set(call.branch, { first: index, last: index });
+    else span.set(branchOf(call), { first: index, last: index });
   }
   const lanes = new Map<string, number>();
   const busyUntil: number[] = [];
   for (const [index, call] of ordered.entries()) {
-    if (lanes.has(call.branch)) continue;
+    if (lanes.has(branchOf(call))) continue;
     let lane = busyUntil.findIndex((until) => until < index);
     if (lane === -1) lane = busyUntil.length;
-    busyUntil[lane] = span.get(call.branch)?.last ?? index;
-    lanes.set(call.branch, lane);
+    busyUntil[lane] = span.get(branchOf(call))?.last ?? index;
+    lanes.set(branchOf(call), lane);
   }
   const parents = new Map(branches.map((branch) => [branch.id, branch.parent]));
   const rows = ordered.map((call, index): GraphRow => {
-    const lane = lanes.get(call.branch) ?? 0;
-    const parent = parents.get(call.branch) ?? null;
-    const isFirst = span.get(call.branch)?.first === index;
+    const lane = lanes.get(branchOf(call)) ?? 0;
+    const parent = parents.get(branchOf(call)) ?? null;
+    const isFirst = span.get(branchOf(call))?.first === index;
     const through = [...span]
       .filter(([, { first, last }]) => first <= index && index <= last)
       .map(([branch, { first, last }]) => ({

@@ -89,6 +89,7 @@ const read = (position: number, status: "success" | "failed" = "success"): Item 
   kind: "tool",
   timestamp: null,
   position,
+  line: position + 1,
   tool: { id: `r${position}`, name: "Read", input: {}, status },
 });
 

@@ -7,7 +7,7 @@ const turn = (number: number, position: number): Turn => ({
   position,
   entries: 0,
   line: position + 1,
-  prompt: null,
+  prompt: "",
   started_at: null,
 });
 const turns = [turn(1, 2), turn(2, 5), turn(3, 9)];

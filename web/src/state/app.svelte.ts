@@ -1,7 +1,9 @@
 import { SvelteMap } from "svelte/reactivity";
 import { followEvents, getJson, takeToken } from "../api/client.ts";
-import type { SessionRow, Status } from "../api/model.ts";
+import type { ServerEvent, SessionList, SessionRow, Status } from "../api/model.ts";
 import { preferences } from "./preferences.svelte.ts";
+
+type ActivityEvent = Extract<ServerEvent, { type: "activity" }>;
 
 /** State that every view shares: status, the list of sessions, live updates, open dialogs. */
 class App {
@@ -12,6 +14,8 @@ class App {
   sessionsError = $state.raw<unknown>(null);
   hasSessions = $state(false);
   isConnected = $state(true);
+  /** How often the stream of events was opened: what changed before is not reported by it. */
+  connections = $state(0);
   /** Time of the page; relative times follow it. */
   now = $state(Date.now());
   /** Raised when the list of sessions changed on disk. */
@@ -43,6 +47,7 @@ class App {
       (isOpen) => {
         // What happened while there was no connection is unknown.
         if (isOpen && !this.isConnected) this.listChanged();
+        if (isOpen) this.connections += 1;
         this.isConnected = isOpen;
       },
       stop.signal,
@@ -64,7 +69,7 @@ class App {
 
   async loadSessions() {
     try {
-      const answer = await getJson<{ total: number; sessions: SessionRow[] }>("sessions", { limit: 200 });
+      const answer = await getJson<SessionList>("sessions", { limit: 200 });
       this.sessions = answer.sessions;
       this.sessionsTotal = answer.total;
       this.sessionsError = null;
@@ -75,8 +80,10 @@ class App {
   }
 
   /** A session began or stopped to work or to wait; its row is changed without loading the list. */
-  private setActivity({ key, live, waiting }: { key: string; live: boolean; waiting: string | null }) {
-    this.sessions = this.sessions.map((row) => (row.key === key ? { ...row, live, waiting } : row));
+  private setActivity({ key, live, waiting, activity, activity_detail }: ActivityEvent) {
+    this.sessions = this.sessions.map((row) =>
+      row.key === key ? { ...row, live, waiting, activity, activity_detail } : row,
+    );
     this.activityVersion += 1;
   }
 

@@ -36,7 +36,7 @@ export function contextTag(context: ContextReference): ContextTag {
     host ??
     string(context.text) ??
     string(context.gitType) ??
-    context.type.replace(/Reference$/, "").toLowerCase();
+    (context.type ?? "").replace(/Reference$/, "").toLowerCase();
   const detail =
     files !== undefined
       ? t("amount.files", { n: files })
@@ -48,5 +48,5 @@ export function contextTag(context: ContextReference): ContextTag {
   const title = Object.entries(context)
     .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
     .join("\n");
-  return { icon: ICONS[context.type] ?? "clip", label, detail, title };
+  return { icon: ICONS[context.type ?? ""] ?? "clip", label, detail, title };
 }
