@@ -66,7 +66,7 @@ pub use conversation::{Branch, Conversation};
 pub use for_api::{clear_microcompacted, for_api, is_media_too_large_error, normalise, since_compaction};
 pub use headline::{FirstPrompt, headline};
 pub use live::{Activity, ActivityState, LiveConversation, LiveItem, LiveSubagent};
-pub use metrics::{Metrics, MetricsBuilder, MetricsState, SessionFacts, SubagentRef};
+pub use metrics::{LinePrompt, Metrics, MetricsBuilder, MetricsState, SessionFacts, SubagentRef};
 pub use node::Node;
 pub use past_requests::{PastCall, PastRequests};
 pub use problem::{Problem, ProblemKind, describe_read_error};
@@ -74,7 +74,7 @@ pub use request_log::{HashVerification, LoggedRequest, RebuiltRequests, RequestL
 pub use screen::{
     ItemKind, PositionedItem, ScreenItem, SubagentCard, ToolCard, UiOptions, messages_for_ui, standalone_notice,
 };
-pub use skeleton::{EntryReader, Skeleton, SkeletonBranch, SkeletonTurn, SkeletonView};
+pub use skeleton::{EntryReader, LineFacts, Skeleton, SkeletonBranch, SkeletonTurn, SkeletonView};
 pub use timestamp::{parse_timestamp, to_iso8601};
 pub use tokens::Tokens;
 pub use tool_results::{PairedResult, ToolResults, ToolStatus};

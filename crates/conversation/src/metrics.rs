@@ -28,6 +28,16 @@ pub struct MetricsBuilder {
     seen_tool_calls: HashSet<String>,
     /// Id of the subagent whose file is being read.
     current_subagent: Option<String>,
+    line_prompt: Option<LinePrompt>,
+}
+
+/// A prompt of the user, as one line holds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinePrompt {
+    /// What the user typed.
+    pub text: String,
+    /// Whether it is a command of the program, which starts a turn only when the model responds.
+    pub is_local_command: bool,
 }
 
 /// The state of a [`MetricsBuilder`] apart from messages and tools. It is small, can be
@@ -189,6 +199,11 @@ impl MetricsBuilder {
         self.state.attribution.current_turn()
     }
 
+    /// The prompt of the last line that was added; `None` if it has none.
+    pub fn line_prompt(&self) -> Option<&LinePrompt> {
+        self.line_prompt.as_ref()
+    }
+
     /// The messages counted so far, in the order of their first lines.
     pub fn usage(&self) -> &UsageTally {
         &self.usage
@@ -206,6 +221,7 @@ impl MetricsBuilder {
 
     /// Adds one line.
     pub fn push(&mut self, view: &View<'_>) {
+        self.line_prompt = None;
         let state = &mut self.state;
         if let Some(time) = view.timestamp.as_deref().map(to_iso8601) {
             if state.first_timestamp.as_deref().is_none_or(|first| &*time < first) {
@@ -287,9 +303,10 @@ impl MetricsBuilder {
             }
         };
         if let Some(prompt) = prompt {
-            let state = &mut self.state;
-            state.attribution.record_prompt(is_local_command(&prompt));
+            let (state, is_local_command) = (&mut self.state, is_local_command(&prompt));
+            state.attribution.record_prompt(is_local_command);
             state.first_prompt.record_prompt(&prompt);
+            self.line_prompt = Some(LinePrompt { text: prompt, is_local_command });
         }
     }
 

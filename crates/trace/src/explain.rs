@@ -125,7 +125,7 @@ impl ExplainBuilder {
             self.timeline.push(line, text, view);
             self.filling.push(text, view);
         }
-        self.money.push(line, text, view);
+        self.money.push(line, view);
     }
 
     /// The explanation of all lines that were added.

@@ -1,6 +1,7 @@
 //! What would have made a session cheaper or faster.
 
 use quipu_conversation::price::Prices;
+use quipu_message::ToolName;
 use serde::Serialize;
 
 use super::Explanation;
@@ -97,10 +98,12 @@ fn time_advice(report: &Report) -> Vec<Advice> {
         && *duration * 2 >= busy
         && *duration >= 10_000
     {
-        push(format!(
-            "{tool} ran during {} % of the busy time; run long commands in the background",
-            percent(*duration)
-        ));
+        let hint = match ToolName::from(tool.as_str()) {
+            ToolName::Bash => "; run long commands in the background",
+            name if name.is_agent() => "; run subagents in the background",
+            _ => "",
+        };
+        push(format!("{tool} ran during {} % of the busy time{hint}", percent(*duration)));
     }
     advice
 }

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use quipu_conversation::price::{Cost, Prices, Usd};
 use quipu_conversation::usage::MessageUsage;
-use quipu_conversation::{MetricsBuilder, SessionFacts, SubagentRef, Tokens, user_prompt};
+use quipu_conversation::{MetricsBuilder, SessionFacts, SubagentRef, Tokens};
+use quipu_message::View;
+use quipu_message::synthetic::SYNTHETIC_MODEL;
 use quipu_message::tool::ToolName;
-use quipu_message::{Entry, View};
 
 use super::ContextSize;
 
@@ -75,6 +76,8 @@ pub(super) struct MoneyBuilder {
     metrics: MetricsBuilder,
     /// Prompt and line of each turn, by its number.
     prompts: BTreeMap<u32, (String, u64)>,
+    /// Text and line of the last local command, which is the prompt of a turn if the model responds.
+    pending_command: Option<(String, u64)>,
     /// Line of the first entry of each API message, in the order of the tally.
     lines: Vec<u64>,
     is_in_subagent: bool,
@@ -87,16 +90,19 @@ impl MoneyBuilder {
         self.metrics.enter_file(subagent);
     }
 
-    pub(super) fn push(&mut self, line: u64, text: &str, view: &View<'_>) {
-        let turn = self.metrics.current_turn();
+    pub(super) fn push(&mut self, line: u64, view: &View<'_>) {
+        let turn_before = self.metrics.current_turn();
         self.metrics.push(view);
         let is_main = !self.is_in_subagent;
-        if is_main
-            && self.metrics.current_turn() > turn
-            && let Ok(Entry::User(user)) = Entry::read(text)
-        {
-            let prompt = user_prompt(&user).unwrap_or_default();
-            self.prompts.insert(self.metrics.current_turn(), (prompt, line));
+        // After a rewind the turns of the new path have the numbers of those that it replaces.
+        let turn = self.metrics.current_turn();
+        match self.metrics.line_prompt() {
+            Some(command) if command.is_local_command => self.pending_command = Some((command.text.clone(), line)),
+            Some(prompt) => drop(self.prompts.insert(turn, (prompt.text.clone(), line))),
+            None if turn > turn_before => {
+                self.prompts.extend(self.pending_command.take().map(|command| (turn, command)))
+            }
+            None => {}
         }
         self.lines.resize(self.metrics.usage().messages().len(), if is_main { line } else { 0 });
     }
@@ -110,7 +116,7 @@ impl MoneyBuilder {
             turns.insert(*turn, row);
         }
         for (message, line) in self.metrics.usage().messages().iter().zip(&self.lines) {
-            if !message.has_usage {
+            if !is_api_call(message) {
                 continue;
             }
             let cost = match message.cost(prices) {
@@ -154,7 +160,7 @@ impl MoneyBuilder {
     /// Prompt sizes of the main conversation's API calls, in order.
     pub(super) fn context(&self) -> Vec<ContextSize> {
         let messages = self.metrics.usage().messages().iter().zip(&self.lines);
-        let main = messages.filter(|(message, _)| message.has_usage && message.agent.is_none());
+        let main = messages.filter(|(message, _)| is_api_call(message) && message.agent.is_none());
         main.map(|(message, line)| ContextSize {
             turn: message.turn,
             line: *line,
@@ -172,6 +178,11 @@ impl MoneyBuilder {
         let kind = known.and_then(|known| known.agent_type.clone()).unwrap_or_else(|| "subagent".to_owned());
         (known.map_or(0, |known| known.turn), Some(kind))
     }
+}
+
+/// Whether a message is the response of an API call, and not written by the program.
+fn is_api_call(message: &MessageUsage) -> bool {
+    message.has_usage && message.serving.model != SYNTHETIC_MODEL
 }
 
 impl Money {

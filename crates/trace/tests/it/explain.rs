@@ -56,6 +56,50 @@ fn check_time(lines: &[String], expected: &[(Activity, u64)]) {
     assert_eq!(spans.iter().map(|(_, time)| time).sum::<u64>(), explanation.timeline.wall_ms);
 }
 
+/// The prompt and line of each turn.
+fn prompts(lines: &[String]) -> Vec<(u32, String, u64)> {
+    let turns = explain_lines(lines.iter().map(String::as_str)).money.turns;
+    turns.into_iter().map(|turn| (turn.turn, turn.prompt, turn.line)).collect()
+}
+
+#[test]
+fn a_turn_has_the_prompt_of_its_own_path() {
+    let linked = |line: String, uuid: &str, parent: Option<&str>| {
+        let mut value: Value = serde_json::from_str(&line).unwrap();
+        (value["uuid"], value["parentUuid"]) = (uuid.into(), parent.into());
+        value.to_string()
+    };
+    let lines = [
+        linked(prompt(0.0, "one"), "u1", None),
+        linked(response(1.0, "m1", text(), "end_turn", 10), "a1", Some("u1")),
+        linked(prompt(2.0, "two"), "u2", Some("a1")),
+        linked(response(3.0, "m2", text(), "end_turn", 10), "a2", Some("u2")),
+        linked(prompt(4.0, "three"), "u3", Some("a2")),
+        linked(response(5.0, "m3", text(), "end_turn", 10), "a3", Some("u3")),
+        // Back to the first answer.
+        linked(prompt(6.0, "another two"), "u4", Some("a1")),
+        linked(response(7.0, "m4", text(), "end_turn", 10), "a4", Some("u4")),
+    ];
+    let expected = [(1, "one", 1), (2, "another two", 7), (3, "three", 5)];
+    assert_eq!(prompts(&lines), expected.map(|(turn, prompt, line)| (turn, prompt.to_owned(), line)));
+}
+
+#[test]
+fn a_command_that_the_model_answers_is_the_prompt_of_a_turn() {
+    let command = "<command-name>/review</command-name>\n<command-message>review</command-message>\n<command-args></command-args>";
+    let lines = [prompt(0.0, command), response(1.0, "m1", text(), "end_turn", 10)];
+    let turns = prompts(&lines);
+    assert!(turns.len() == 1 && turns[0].1.contains("/review") && turns[0].2 == 1, "{turns:?}");
+}
+
+#[test]
+fn a_message_that_the_program_wrote_is_no_api_call() {
+    let synthetic = response(2.0, "m2", text(), "stop_sequence", 0).replace("claude-opus-5", "<synthetic>");
+    let lines = [prompt(0.0, "hi"), response(1.0, "m1", text(), "end_turn", 10), synthetic];
+    let explanation = explain_lines(lines.iter().map(String::as_str));
+    assert_eq!((explanation.money.turns[0].calls, explanation.context.len()), (1, 1));
+}
+
 fn text() -> Value {
     json!({"type": "text", "text": "done"})
 }
