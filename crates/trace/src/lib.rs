@@ -19,6 +19,7 @@ mod builder;
 pub mod cache;
 mod call;
 pub mod capture;
+mod content_encoding;
 mod credentials;
 mod diff;
 pub mod explain;

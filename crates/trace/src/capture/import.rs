@@ -5,13 +5,11 @@ use std::io::{self, Read};
 
 use super::reader::{CaptureItem, CaptureReader, CapturedCall};
 use crate::builder::TraceBuilder;
+use crate::content_encoding::decode;
 use crate::raw_call::{RawCall, RawResponse};
 
 /// First bytes of every capture file.
 pub(crate) const MAGIC: &[u8] = b"@capture 0 ";
-
-/// Longest body that is decompressed.
-const MAX_DECODED_BYTES: u64 = 256 << 20;
 
 impl TraceBuilder {
     /// Adds the calls of a capture file, in the order of their requests. What is damaged or
@@ -34,7 +32,7 @@ impl TraceBuilder {
     }
 }
 
-/// The call for the builder, and why its response body cannot be read.
+/// The call for the builder, and why one of its bodies cannot be read.
 fn raw_call(call: &CapturedCall) -> (RawCall<'_>, Option<String>) {
     let borrowed = |headers: &'_ [(String, String)]| -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
         headers.iter().map(|(name, value)| (Cow::Owned(name.clone()), Cow::Owned(value.clone()))).collect()
@@ -42,6 +40,9 @@ fn raw_call(call: &CapturedCall) -> (RawCall<'_>, Option<String>) {
     let response_head = call.response.as_ref();
     let header = |name: &str| response_head.and_then(|head| head.header(name)).unwrap_or_default();
     let (body, problem) = decode(header("content-encoding"), &call.response_body);
+    let request_encoding = call.request.header("content-encoding").unwrap_or_default();
+    let (request_body, request_problem) = decode(request_encoding, call.request_body.as_deref().unwrap_or_default());
+    let problem = problem.or(request_problem);
     let is_stream = header("content-type").contains("text/event-stream");
     let response = match body {
         _ if response_head.is_none() => RawResponse::None,
@@ -56,7 +57,7 @@ fn raw_call(call: &CapturedCall) -> (RawCall<'_>, Option<String>) {
         url: call.request.word(1).into(),
         headers: borrowed(&call.request.headers),
         response_headers: response_head.map(|head| borrowed(&head.headers)).unwrap_or_default(),
-        request_body: String::from_utf8_lossy(call.request_body.as_deref().unwrap_or_default()),
+        request_body,
         status: response_head.and_then(|head| head.word(1).parse().ok()),
         response,
         end: call.end,
@@ -64,20 +65,4 @@ fn raw_call(call: &CapturedCall) -> (RawCall<'_>, Option<String>) {
         ..RawCall::default()
     };
     (raw, problem)
-}
-
-/// The text of a body, and why it is missing or incomplete.
-fn decode<'a>(encoding: &str, body: &'a [u8]) -> (Cow<'a, str>, Option<String>) {
-    let mut decoded = Vec::new();
-    let read = match encoding {
-        "" | "identity" => return (String::from_utf8_lossy(body), None),
-        "gzip" | "x-gzip" => flate2::read::MultiGzDecoder::new(body).take(MAX_DECODED_BYTES).read_to_end(&mut decoded),
-        "deflate" => flate2::read::ZlibDecoder::new(body).take(MAX_DECODED_BYTES).read_to_end(&mut decoded),
-        other => {
-            return (Cow::Borrowed(""), Some(format!("the response is compressed with `{other}`, which is not read")));
-        }
-    };
-    // A stream that broke off is read as far as it came.
-    let problem = read.err().map(|error| format!("cannot decompress the response: {error}"));
-    (String::from_utf8_lossy(&decoded).into_owned().into(), problem)
 }

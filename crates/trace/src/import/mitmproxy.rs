@@ -7,6 +7,7 @@ use super::fields::{response_of, time_from_seconds};
 use super::tnetstring::{Value, read_bytes};
 use crate::builder::TraceBuilder;
 use crate::call::CallEnd;
+use crate::content_encoding::decode;
 use crate::raw_call::RawCall;
 
 /// Imports the HTTP flows, one of them in memory at a time.
@@ -67,16 +68,14 @@ fn headers_of<'a>(message: &Value<'a>) -> Vec<(Cow<'a, str>, Cow<'a, str>)> {
     pairs.filter_map(pair).collect()
 }
 
-/// Body of a message. A compressed one is a problem.
+/// Body of a message, decompressed.
 fn content_of<'a>(message: &Value<'a>, which: &str, number: u64, builder: &mut TraceBuilder) -> Cow<'a, str> {
     let Some(content) = message.field("content").and_then(Value::bytes) else { return Cow::default() };
     let headers = headers_of(message);
     let encoding = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-encoding"));
-    match encoding.map(|(_, value)| value.trim()) {
-        None | Some("" | "identity") => String::from_utf8_lossy(content),
-        Some(encoding) => {
-            builder.push_problem(number, format!("the {which} body is compressed ({encoding}), which is not read"));
-            Cow::default()
-        }
+    let (text, problem) = decode(encoding.map(|(_, value)| &**value).unwrap_or_default(), content);
+    if let Some(problem) = problem {
+        builder.push_problem(number, format!("{which}: {problem}"));
     }
+    text
 }
