@@ -71,7 +71,7 @@ pub enum MatchMode {
     /// The requests are the same, apart from what differs in every run.
     Strict,
     /// The same request, or else the next call of its kind with the same last input, or else
-    /// the next of its kind.
+    /// that with the same turn and step, or else the next of its kind.
     #[default]
     Lenient,
 }
@@ -149,12 +149,17 @@ impl Recording {
         let free = || self.calls.iter().enumerate().filter(|(_, call)| !call.is_used && is_kind(call));
         let same_input =
             || free().find(|(_, call)| call.request.as_ref().is_some_and(|known| has_same_input(known, request)));
+        // The same call of the conversation, if its input differs: those before it may not come again.
+        let place = |request: &IncomingRequest| (request.turn, request.step);
+        let same_place =
+            || free().find(|(_, call)| call.request.as_ref().is_some_and(|known| place(known) == place(request)));
+        let next = || same_input().or_else(same_place).or_else(|| free().next());
         let same = free().find(|(_, call)| call.comparable.difference(comparable).is_none());
         let found = match (same, self.mode) {
             (Some((index, _)), _) => index,
-            (None, MatchMode::Lenient) => same_input().or_else(|| free().next()).ok_or(None)?.0,
+            (None, MatchMode::Lenient) => next().ok_or(None)?.0,
             (None, MatchMode::Strict) => {
-                let expected = same_input().or_else(|| free().next()).map(|(_, call)| call);
+                let expected = next().map(|(_, call)| call);
                 return Err(expected.and_then(|call| call.difference(comparable)));
             }
         };
@@ -316,4 +321,51 @@ fn accumulate_events(events: &[Json]) -> Option<Message> {
         message.push(&event.read().ok()?).ok()?;
     }
     message.finish().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(texts: &[&str]) -> String {
+        let message = |(n, text): (usize, &&str)| {
+            let role = if n % 2 == 0 { "user" } else { "assistant" };
+            format!(r#"{{"role":"{role}","content":"{text}"}}"#)
+        };
+        let messages: Vec<String> = texts.iter().enumerate().map(message).collect();
+        format!(r#"{{"model":"m","max_tokens":1,"messages":[{}]}}"#, messages.join(","))
+    }
+
+    fn call(name: &str, texts: &[&str]) -> RecordedCall {
+        RecordedCall {
+            name: name.to_owned(),
+            method: "POST".to_owned(),
+            path: "/v1/messages".to_owned(),
+            headers: Vec::new(),
+            body: body(texts),
+            status: Some(200),
+            response_headers: Vec::new(),
+            response: RecordedBody::default(),
+            end: RecordedEnd::Complete,
+        }
+    }
+
+    #[test]
+    fn a_request_that_differs_gets_the_call_of_its_turn_and_step() {
+        let calls = vec![
+            call("first", &["hi"]),
+            call("second", &["hi", "hello", "and now?"]),
+            call("third", &["hi", "hello", "and now?", "later", "when?"]),
+        ];
+        let played = |texts: &[&str]| {
+            let mut recording = Recording::new(calls.clone(), MatchMode::Lenient);
+            let sent = ReplayCall::new(call("sent", texts)).unwrap();
+            let request = sent.request.clone().unwrap();
+            recording.play(&request, &sent.comparable).unwrap().name
+        };
+        assert_eq!(played(&["hi", "hello", "something else"]), "second");
+        assert_eq!(played(&["hi", "hello", "something else", "later", "other"]), "third");
+        assert_eq!(played(&["hi", "hello", "when?"]), "third", "the same input is found first");
+        assert_eq!(played(&["a", "b", "c", "d", "e", "f", "g"]), "first", "no call has the same place");
+    }
 }
