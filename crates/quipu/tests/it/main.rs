@@ -4,6 +4,7 @@
 mod agent;
 mod answer;
 mod capture;
+mod capture_tls;
 mod check;
 mod diff;
 mod explain;
