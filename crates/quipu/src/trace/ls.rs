@@ -29,8 +29,8 @@ responses and marked with `*`.";
 const COLUMNS: [Column; 8] = [
     Column::text("id").flexible(8),
     Column::text("time").drop_rank(3),
-    Column::text("model").flexible(12),
-    Column::text("status"),
+    Column::text("model").flexible(8),
+    Column::text("status").flexible(5),
     Column::number("tokens"),
     Column::number("cached").drop_rank(2),
     Column::number("cost").drop_rank(1),
