@@ -1,6 +1,8 @@
 //! A conversation that is not held whole: of each entry the place in its file, its links and a
 //! few flags. Entries are read when a window shows them.
 
+use std::borrow::Cow;
+
 use quipu_message::line::replace_lone_surrogates;
 use quipu_message::structure_view::StructureView;
 use quipu_message::{AgentId, Entry, ReadError, ToolUseId};
@@ -24,6 +26,35 @@ pub trait EntryReader {
     /// The text of a line; `None` if it cannot be read. `file` is 0 for the session file and
     /// otherwise the number that [`Skeleton::attach_subagent`] was given.
     fn read(&self, file: u32, offset: u64, length: u32) -> Option<String>;
+}
+
+/// What a [`Skeleton`] needs of a line. Reading it takes most of the time, and lines can be read in
+/// parallel before they are added in order.
+#[derive(Debug)]
+pub struct LineFacts<'a> {
+    view: StructureView<'a>,
+    node: CompactNode,
+}
+
+impl<'a> LineFacts<'a> {
+    /// Reads a line that begins at `offset`. `None` if the whole entry is needed:
+    /// [`Skeleton::push_line`] adds the line then.
+    pub fn read(line: u64, offset: u64, text: &'a str) -> Option<Self> {
+        match replace_lone_surrogates(text) {
+            Cow::Borrowed(readable) => Self::from_readable(line, offset, text.len(), readable),
+            Cow::Owned(_) => None,
+        }
+    }
+
+    fn from_readable(line: u64, offset: u64, length: usize, readable: &'a str) -> Option<Self> {
+        let view = StructureView::read(readable).ok()?;
+        let node = CompactNode::from_view(place(line, offset, length), &view)?;
+        Some(Self { view, node })
+    }
+}
+
+fn place(line: u64, offset: u64, length: usize) -> Place {
+    Place { line, offset, length: u32::try_from(length).unwrap_or(u32::MAX), nesting: 0 }
 }
 
 /// The structure of a session: path, branches, turns and tool calls, in about sixty bytes for
@@ -64,21 +95,18 @@ impl Skeleton {
         text: &str,
         reader: &(dyn EntryReader + 'static),
     ) -> Result<(), ReadError> {
-        let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
-        let place = Place { line, offset, length, nesting: 0 };
         let readable = replace_lone_surrogates(text);
-        let view = StructureView::read(&readable).ok();
-        if let Some(view) = view
-            && let Some(node) = CompactNode::from_view(place, &view)
-        {
-            self.push_message(&view, node, reader);
-            return Ok(());
+        match LineFacts::from_readable(line, offset, text.len(), &readable) {
+            Some(facts) => self.push_facts(facts, reader),
+            None => self.conversation.push_entry(place(line, offset, text.len()), Entry::read(text)?, reader),
         }
-        self.conversation.push_entry(place, Entry::read(text)?, reader);
         Ok(())
     }
 
-    fn push_message(&mut self, view: &StructureView<'_>, node: CompactNode, reader: &(dyn EntryReader + 'static)) {
+    /// Adds a line whose facts were read before.
+    pub fn push_facts(&mut self, facts: LineFacts<'_>, reader: &(dyn EntryReader + 'static)) {
+        let LineFacts { view, node } = facts;
+        let view = &view;
         let conversation = &mut self.conversation;
         if conversation.session_id.is_none() {
             conversation.session_id = view.session_id.as_deref().map(Into::into);

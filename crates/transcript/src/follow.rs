@@ -71,6 +71,14 @@ impl Follower {
         Ok(follower)
     }
 
+    /// Follows a file from a line that begins at this offset. Earlier lines are not read.
+    pub fn open_at(path: &Path, line: u64, offset: u64) -> Result<Self, FileError> {
+        let mut follower = Self::open(path)?;
+        follower.file.seek(SeekFrom::Start(offset)).map_err(|source| follower.read_error(source))?;
+        (follower.line_number, follower.offset) = (line.saturating_sub(1), offset);
+        Ok(follower)
+    }
+
     /// Path of the followed file.
     pub fn path(&self) -> &Path {
         &self.path

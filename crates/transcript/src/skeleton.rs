@@ -3,10 +3,11 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use quipu_conversation::{EntryReader, Problem, ProblemKind, Skeleton, SkeletonView};
+use quipu_conversation::{EntryReader, LineFacts, Problem, ProblemKind, Skeleton, SkeletonView};
 
 use crate::find::{self, SubagentFile};
 use crate::lines::{LineEnding, LineReader, RawLine};
@@ -16,6 +17,15 @@ use crate::read::{open_file, parse_line};
 mod open_session;
 
 pub use open_session::OpenSession;
+
+/// Bytes of lines that are read together.
+const BATCH_BYTES: usize = 8 << 20;
+
+/// Batches of fewer bytes are not worth a thread.
+const MIN_PARALLEL_BYTES: usize = 1 << 20;
+
+/// More threads do not help: lines are added one after the other.
+const MAX_THREADS: usize = 8;
 
 /// A session of any length: its skeleton, and the files that entries are read from.
 ///
@@ -125,27 +135,28 @@ impl FileSkeleton {
         file.seek(SeekFrom::Start(first_offset)).map_err(|source| FileError::Open { path: path.to_owned(), source })?;
         (self.unterminated, self.read_error) = (None, None);
         let mut lines = LineReader::new(file);
+        let mut batch = LineBatch::default();
         loop {
             let line = match lines.next() {
                 Ok(Some(line)) => line,
-                Ok(None) => return Ok(()),
+                Ok(None) => break,
                 Err(error) => {
                     self.read_error = Some(error.to_string());
-                    return Ok(());
+                    break;
                 }
             };
             let length = line.byte_len();
             match line {
                 RawLine::Line { bytes, ending: LineEnding::None, .. } => {
                     self.unterminated = Some(bytes.to_vec());
-                    return Ok(());
+                    break;
                 }
                 RawLine::Line { number, offset, bytes, has_bom, .. } => {
                     let bom_length = if has_bom { 3 } else { 0 };
-                    let (number, offset) = (first_line + number, first_offset + offset + bom_length);
-                    self.push_line(number, offset, bytes, path, &reader);
+                    batch.push(first_line + number, first_offset + offset + bom_length, bytes);
                 }
                 RawLine::TooLong { number, offset, len, .. } => {
+                    self.push_batch(&mut batch, path, &reader);
                     let (line, offset) = (first_line + number, first_offset + offset);
                     let (path, message) = (path.display().to_string(), format!("a line of {len} bytes"));
                     self.skeleton.push_problem(Problem { kind: ProblemKind::TooLong, path, line, offset, message });
@@ -153,7 +164,24 @@ impl FileSkeleton {
             }
             self.offset += length;
             self.lines += 1;
+            if batch.text.len() >= BATCH_BYTES {
+                self.push_batch(&mut batch, path, &reader);
+            }
         }
+        self.push_batch(&mut batch, path, &reader);
+        Ok(())
+    }
+
+    /// Adds lines in order, after their facts were read on all cores, and empties the batch.
+    fn push_batch(&mut self, batch: &mut LineBatch, path: &Path, reader: &EntryFiles) {
+        for (line, facts) in batch.lines.iter().zip(batch.read_facts()) {
+            match facts {
+                Some(facts) => self.skeleton.push_facts(facts, reader),
+                None => self.push_line(line.number, line.offset, &batch.text[line.range.clone()], path, reader),
+            }
+        }
+        batch.text.clear();
+        batch.lines.clear();
     }
 
     /// Adds a line; one that is not an entry becomes a problem.
@@ -187,6 +215,52 @@ impl FileSkeleton {
             self.push_problem(Problem { kind: ProblemKind::CannotRead, path, line: 0, offset, message });
         }
         self.skeleton
+    }
+}
+
+/// Lines that are read together, so that several threads can work on them.
+#[derive(Debug, Default)]
+struct LineBatch {
+    text: Vec<u8>,
+    lines: Vec<BatchedLine>,
+}
+
+#[derive(Debug)]
+struct BatchedLine {
+    number: u64,
+    offset: u64,
+    /// Where it is in the text of the batch.
+    range: Range<usize>,
+}
+
+impl LineBatch {
+    fn push(&mut self, number: u64, offset: u64, bytes: &[u8]) {
+        let start = self.text.len();
+        self.text.extend_from_slice(bytes);
+        self.lines.push(BatchedLine { number, offset, range: start..self.text.len() });
+    }
+
+    /// The facts of each line; `None` for lines whose entry must be read, or that are none.
+    fn read_facts(&self) -> Vec<Option<LineFacts<'_>>> {
+        let read = |line: &BatchedLine| {
+            let text = std::str::from_utf8(&self.text[line.range.clone()]).ok()?;
+            LineFacts::read(line.number, line.offset, text)
+        };
+        let read_all = |lines: &[BatchedLine]| lines.iter().map(read).collect::<Vec<_>>();
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
+        if threads == 1 || self.text.len() < MIN_PARALLEL_BYTES {
+            return read_all(&self.lines);
+        }
+        // Lines differ in length, so that equal numbers of lines may be unequal work.
+        let part_bytes = self.text.len() / threads + 1;
+        let parts = self.lines.chunk_by(|a, b| a.range.start / part_bytes == b.range.start / part_bytes);
+        std::thread::scope(|scope| {
+            let running: Vec<_> = parts.map(|part| scope.spawn(move || read_all(part))).collect();
+            running
+                .into_iter()
+                .flat_map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect()
+        })
     }
 }
 

@@ -130,6 +130,11 @@ impl CompactNode {
         Some(Self { offset_and_flags, length, line, uuid, parent, message, tools })
     }
 
+    /// Offset of the first byte of its line in the file.
+    pub(super) fn offset(&self) -> u64 {
+        self.offset_and_flags >> FLAG_BITS
+    }
+
     fn has(&self, flag: u64) -> bool {
         self.offset_and_flags & flag != 0
     }
@@ -179,7 +184,7 @@ impl EntryNode for CompactNode {
     }
 
     fn load<'a>(&'a self, reader: &'a Self::Reader, file: u32) -> Option<Cow<'a, Node>> {
-        let text = reader.read(file, self.offset_and_flags >> FLAG_BITS, self.length)?;
+        let text = reader.read(file, self.offset(), self.length)?;
         let mut entry = Entry::read(&text).ok()?;
         let nesting = (self.offset_and_flags & ((1 << FLAG_BITS) - 1)) >> NESTING_SHIFT;
         for _ in 0..nesting {

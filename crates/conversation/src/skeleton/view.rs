@@ -164,6 +164,16 @@ impl<'a> SkeletonView<'a> {
         }
     }
 
+    /// Line number and offset from which a reader of the session file gets at least the last `count`
+    /// items; `None` if there are none.
+    pub fn tail_start(&self, count: usize) -> Option<(u64, u64)> {
+        let items = self.tail(count, UiOptions::default(), |_| ());
+        let first = items.iter().map(|item| item.line).min()?;
+        let path = self.path();
+        let node = path.iter().find(|node| node.line() >= first)?;
+        Some((node.line(), node.offset()))
+    }
+
     /// The items that show a line of the session file, with `around` items on either side, and
     /// their range among those returned. Finds the items of [`Conversation::items_at_line`].
     pub fn around(&self, line: u64, around: usize, options: UiOptions) -> (Vec<ScreenItem>, Range<usize>) {

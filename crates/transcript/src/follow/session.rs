@@ -36,6 +36,12 @@ impl SessionFollower {
         Ok(session)
     }
 
+    /// Follows a session from a line of its file that begins at this offset, and its subagents from
+    /// the start of their files.
+    pub fn open_at(path: &Path, line: u64, offset: u64) -> Result<Self, FileError> {
+        Ok(Self { main: Follower::open_at(path, line, offset)?, subagents: BTreeMap::new() })
+    }
+
     /// Path of the session file.
     pub fn path(&self) -> &Path {
         self.main.path()

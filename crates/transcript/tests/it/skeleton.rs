@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use quipu_conversation::{Skeleton, UiOptions};
+use quipu_conversation::{ScreenItem, Skeleton, UiOptions};
 use quipu_testkit as kit;
-use quipu_transcript::{FileSkeleton, SessionSkeleton, load_session};
+use quipu_transcript::{FileSkeleton, LiveSession, SessionFollower, SessionSkeleton, load_session};
 
 const ALL: UiOptions = UiOptions { include_hidden: true, include_branches: true, leave_out_subagents: false };
 
@@ -45,6 +45,32 @@ fn first_half(path: &Path) -> (tempfile::TempDir, PathBuf) {
     let lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
     fs::write(&half, lines[..lines.len() / 2].concat()).unwrap();
     (folder, half)
+}
+
+#[test]
+fn following_from_the_tail_shows_the_items_of_following_from_the_start() {
+    let Some(shared) = kit::shared_dir() else { return };
+    let mut files = kit::corpus_files(&shared, &["session"]);
+    files.extend(kit::recorded_files(&shared).into_iter().filter(|path| !path.ends_with("stdout.jsonl")));
+    // Whether a result counts as an update depends on where a read of the file ends, and so do the ids
+    // of the item.
+    let last_items = |follower: SessionFollower| {
+        let items = LiveSession::new(follower).read_to_end(10).unwrap();
+        items
+            .into_iter()
+            .map(|item| (ScreenItem { uuid: None, derived_from: None, ..item.item }, item.agent))
+            .collect::<Vec<_>>()
+    };
+    let mut skipped = 0;
+    for path in &files {
+        let session = SessionSkeleton::open(path).unwrap();
+        let Some((line, offset)) = session.view().tail_start(40) else { continue };
+        skipped += offset;
+        let from_tail = last_items(SessionFollower::open_at(path, line, offset).unwrap());
+        let from_start = last_items(SessionFollower::open(path).unwrap());
+        assert_eq!(from_tail, from_start, "{}", path.display());
+    }
+    assert!(skipped > 20_000_000, "{skipped} bytes were not read");
 }
 
 #[test]
