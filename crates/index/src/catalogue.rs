@@ -168,6 +168,18 @@ impl Catalogue {
         status.map_err(|source| self.store.database_error(source))
     }
 
+    /// What `quipu ls` shows of a session; `None` if a line of it is not in the index. Reads only
+    /// the index.
+    pub fn indexed_session(&self, file: &Path) -> Result<Option<ListedSession>, IndexError> {
+        let Some(session_files) = find::find_session_files(file) else { return Ok(None) };
+        let status = match refresh::is_indexed(&self.store.db, &session_files) {
+            Ok(true) => usage_query::session_status(&self.store.db, &session_files),
+            Ok(false) => Ok(None),
+            Err(error) => Err(error),
+        };
+        status.map(|status| Some(status?.session)).map_err(|source| self.store.database_error(source))
+    }
+
     /// Sessions whose files were deleted, latest first.
     pub fn vanished_sessions(&self) -> Result<Vec<ListedSession>, IndexError> {
         list::list_sessions(&self.store.db, true).map_err(|source| self.store.database_error(source))

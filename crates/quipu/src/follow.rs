@@ -17,11 +17,18 @@ use crate::global::GlobalArgs;
 use crate::live_view::{LiveView, SessionContext};
 use crate::output::Output;
 use crate::sessions;
+use crate::skeleton::open_skeleton;
 
 mod all;
 
 /// Longest wait for a change; the watcher returns earlier on its own.
 const MAX_CHANGE_WAIT: Duration = Duration::from_secs(60);
+
+/// Files up to this size are read whole.
+const LARGE_FILE_BYTES: u64 = 8 << 20;
+
+/// Items that are read before those shown, so that late results find their tool calls.
+const MORE_ITEMS: usize = 30;
 
 /// Bytes to read at the end of a session to know what it is doing.
 const TAIL_BYTES: u64 = 512 << 10;
@@ -53,7 +60,7 @@ fn follow(
     changes: &mut ChangeWatcher,
     mut newer: Option<&mut NewSessions>,
 ) -> Result<PathBuf> {
-    let mut session = LiveSession::new(SessionFollower::open(path)?);
+    let mut session = LiveSession::new(open_follower(path, args.tail)?);
     session.follower().watch(changes);
     print_status(global, &format!("following {}; Ctrl-C to stop", path.display()));
     let recent = session.read_to_end(args.tail)?;
@@ -76,6 +83,16 @@ fn follow(
             return Ok(path);
         }
     }
+}
+
+/// Follows a session from a line before its last items: of a large file the lines before are not
+/// read.
+fn open_follower(path: &Path, tail: usize) -> Result<SessionFollower> {
+    let is_large = path.metadata().is_ok_and(|meta| meta.len() > LARGE_FILE_BYTES);
+    if is_large && let Some((line, offset)) = open_skeleton(path)?.view().tail_start(tail + MORE_ITEMS) {
+        return Ok(SessionFollower::open_at(path, line, offset)?);
+    }
+    Ok(SessionFollower::open(path)?)
 }
 
 /// Another session that continues while this one waits for the next prompt of the user.

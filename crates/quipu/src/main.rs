@@ -46,6 +46,7 @@ mod session_table;
 mod sessions;
 mod shell;
 mod show;
+mod skeleton;
 mod stats;
 mod statusline;
 mod table;

@@ -15,11 +15,12 @@ use crate::live_view;
 use crate::output::Output;
 use crate::raw_lines::{LineSelection, print_raw_lines};
 use crate::sessions;
+use crate::skeleton::open_skeleton;
 use crate::time::format_local_time;
 
 mod selection;
 
-use selection::{Selection, is_window, load_conversation, open_skeleton, select_items, select_window};
+use selection::{Selection, is_window, load_conversation, select_items, select_window};
 
 pub(crate) fn run(args: &ShowArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
     let form = args.form.unwrap_or(if global.json { ShowFormat::Json } else { ShowFormat::Text });
@@ -59,7 +60,7 @@ pub(crate) fn run(args: &ShowArgs, global: &GlobalArgs, output: &Output) -> Resu
         return Ok(ExitCode::SUCCESS);
     }
     let Selection { items, opened, details, branches } = if is_window(args, line) && !is_stdin(&path) {
-        select_window(&path, args, line)?
+        select_window(&path, args, line, global)?
     } else {
         select_items(&path, args, line, form)?
     };

@@ -56,32 +56,39 @@ impl SessionDetails {
             ended: time(Box::new(path.iter().rev().filter_map(|node| node.timestamp()))),
             ..Self::default()
         };
-        let Some(metrics) = metrics else { return details };
-        if !metrics.models.is_empty() {
-            details.model = Some(metrics.models.join(", "));
+        if let Some(metrics) = metrics {
+            details.add_totals(metrics, format_time);
         }
-        details.started = metrics.started_at.as_deref().map(format_time).or(details.started);
-        details.ended = metrics.ended_at.as_deref().map(format_time).or(details.ended);
-        details.duration = Some(format::duration(metrics.duration_secs)).filter(|_| metrics.duration_secs >= 1.0);
-        details.turns = Some(metrics.turns.to_string()).filter(|_| metrics.turns > 0);
+        details
+    }
+
+    /// Adds the totals of a session: counted in its files, or taken from an index.
+    pub fn add_totals(&mut self, metrics: &Metrics, format_time: fn(&str) -> String) {
+        if !metrics.models.is_empty() {
+            self.model = Some(metrics.models.join(", "));
+        }
+        self.started = metrics.started_at.as_deref().map(format_time).or(self.started.take());
+        self.ended = metrics.ended_at.as_deref().map(format_time).or(self.ended.take());
+        self.duration = Some(format::duration(metrics.duration_secs)).filter(|_| metrics.duration_secs >= 1.0);
+        self.turns = Some(metrics.turns.to_string()).filter(|_| metrics.turns > 0);
         let tokens = &metrics.tokens;
         if tokens.total() > 0 {
-            details.tokens = Some(format!(
+            self.tokens = Some(format!(
                 "{} tokens in ({} cached), {} out",
                 format::tokens(tokens.prompt()),
                 format::tokens(tokens.cache_read),
                 format::tokens(tokens.output)
             ));
-            details.cost = Some(cost_with_unpriced(metrics));
+            self.cost = Some(cost_with_unpriced(metrics));
         }
         let tools: Vec<String> = metrics.tools.iter().map(|(name, calls)| format!("{name} {calls}")).collect();
-        details.tools = Some(tools.join(", ")).filter(|tools| !tools.is_empty());
-        details.errors = Some(metrics.errors.to_string()).filter(|_| metrics.errors > 0);
-        details
+        self.tools = Some(tools.join(", ")).filter(|tools| !tools.is_empty());
+        self.errors = Some(metrics.errors.to_string()).filter(|_| metrics.errors > 0);
     }
 
     /// Facts about a session of which only a part is shown: those in its first and last entries.
-    /// Totals are left out, because counting them means reading the whole file.
+    /// Totals are left out, because counting them means reading the whole file;
+    /// [`add_totals`](Self::add_totals) adds those that are known.
     pub fn from_part(session: SkeletonView<'_>, format_time: fn(&str) -> String) -> Self {
         let first = |text: fn(&Envelope) -> Option<&str>| {
             session.find_first(|node| node.entry.envelope().and_then(text).map(str::to_owned))

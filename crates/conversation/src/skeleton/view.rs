@@ -165,9 +165,12 @@ impl<'a> SkeletonView<'a> {
     }
 
     /// Line number and offset from which a reader of the session file gets at least the last `count`
-    /// items; `None` if there are none.
+    /// items; `None` if there are fewer.
     pub fn tail_start(&self, count: usize) -> Option<(u64, u64)> {
         let items = self.tail(count, UiOptions::default(), |_| ());
+        if items.len() < count {
+            return None;
+        }
         let first = items.iter().map(|item| item.line).min()?;
         let path = self.path();
         let node = path.iter().find(|node| node.line() >= first)?;

@@ -56,9 +56,7 @@ pub(super) fn refresh(catalogue: &mut Catalogue, progress: ProgressCallback<'_>)
 pub(super) fn refresh_session(catalogue: &mut Catalogue, session_files: &SessionFiles) -> rusqlite::Result<()> {
     let Ok(_lock) = catalogue.store.try_lock("lock") else { return Ok(()) };
     let indexed = IndexedFiles::load_session(&catalogue.store.db, session_files)?;
-    let is_same =
-        |file: &TranscriptFile| indexed.files.get(&path_hash(&file.path)).is_some_and(|known| known.is_unchanged(file));
-    if session_files.files.iter().all(is_same) {
+    if indexed.has_all(session_files) {
         return Ok(());
     }
     let changes = PendingChanges {
@@ -69,6 +67,11 @@ pub(super) fn refresh_session(catalogue: &mut Catalogue, session_files: &Session
     };
     apply_changes(catalogue, &indexed, changes, &|_, _| ())?;
     Ok(())
+}
+
+/// Whether all lines of a session are in the index.
+pub(super) fn is_indexed(db: &Connection, session_files: &SessionFiles) -> rusqlite::Result<bool> {
+    Ok(IndexedFiles::load_session(db, session_files)?.has_all(session_files))
 }
 
 /// The state of the file system that the database is compared with.
@@ -153,6 +156,14 @@ fn read_known_file(row: &rusqlite::Row<'_>) -> rusqlite::Result<(i64, KnownFile)
 }
 
 impl IndexedFiles {
+    /// Whether the files of a session are as they were when they were indexed.
+    fn has_all(&self, session_files: &SessionFiles) -> bool {
+        let is_same = |file: &TranscriptFile| {
+            self.files.get(&path_hash(&file.path)).is_some_and(|known| known.is_unchanged(file))
+        };
+        session_files.files.iter().all(is_same)
+    }
+
     fn load(db: &Connection) -> rusqlite::Result<Self> {
         let mut select = db.prepare_cached("SELECT id, session, inode, bytes, modified, gone FROM file")?;
         let files = select.query_map([], read_known_file)?;

@@ -6,17 +6,20 @@ use std::ops::Range;
 use std::path::Path;
 
 use anyhow::Result;
-use quipu_conversation::{Conversation, ItemKind, ScreenItem, UiOptions, messages_for_ui};
-use quipu_index::SkeletonStore;
+use quipu_conversation::{Conversation, ItemKind, Metrics, ScreenItem, UiOptions, messages_for_ui, parse_timestamp};
+use quipu_index::{Catalogue, ListedSession};
 use quipu_render::{SessionDetails, hidden_summary};
-use quipu_transcript::{FileError, FileSkeleton, LineReader, SessionSkeleton, load_reader, load_session, measure};
+use quipu_transcript::{FileError, LineReader, load_reader, load_session, measure};
 
 use super::is_stdin;
 use crate::args::{BranchChoice, ShowArgs, ShowFormat, ShowView};
 use crate::catalogue::cache_folder;
+use crate::claude_dirs::claude_dirs;
 use crate::error::Failure;
 use crate::format;
+use crate::global::GlobalArgs;
 use crate::prices;
+use crate::skeleton::open_skeleton;
 use crate::time::local_time_with_zone;
 
 /// The items to print.
@@ -38,7 +41,7 @@ pub(super) fn is_window(args: &ShowArgs, line: Option<u64>) -> bool {
 }
 
 /// The items of `--turn`, `--tail`, or around a line.
-pub(super) fn select_window(path: &Path, args: &ShowArgs, line: Option<u64>) -> Result<Selection> {
+pub(super) fn select_window(path: &Path, args: &ShowArgs, line: Option<u64>, global: &GlobalArgs) -> Result<Selection> {
     let session = open_skeleton(path)?;
     let view = session.view();
     let options = UiOptions { include_hidden: args.full, ..UiOptions::default() };
@@ -61,16 +64,36 @@ pub(super) fn select_window(path: &Path, args: &ShowArgs, line: Option<u64>) -> 
             (items, Some(opened))
         }
     };
-    Ok(Selection { items, opened, details: SessionDetails::from_part(view, local_time_with_zone), branches: 0 })
+    let mut details = SessionDetails::from_part(view, local_time_with_zone);
+    if let Some(indexed) = indexed_session(path, global) {
+        details.add_totals(&totals(indexed), local_time_with_zone);
+    }
+    Ok(Selection { items, opened, details, branches: 0 })
 }
 
-/// Opens a session without reading it whole; large files are read once and then only where they
-/// have grown.
-pub(super) fn open_skeleton(path: &Path) -> Result<SessionSkeleton> {
-    let store = cache_folder().map(|folder| SkeletonStore::new(&folder));
-    Ok(SessionSkeleton::open_with(path, |path| {
-        store.as_ref().map_or_else(|| FileSkeleton::read(path), |s| s.read(path))
-    })?)
+/// What the index knows of a session; `None` if it does not know all of its lines. An index that
+/// cannot be used is no error here.
+fn indexed_session(path: &Path, global: &GlobalArgs) -> Option<ListedSession> {
+    let path = path.canonicalize().ok()?;
+    let catalogue = Catalogue::open(&cache_folder()?, &claude_dirs(global), prices::load().ok()?).ok()?;
+    catalogue.contains_path(&path).then(|| catalogue.indexed_session(&path).ok().flatten())?
+}
+
+/// What the index counted of a session. It counts neither tools nor errors.
+fn totals(session: ListedSession) -> Metrics {
+    let time = |text: &Option<String>| text.as_deref().and_then(parse_timestamp);
+    let duration = || Some(time(&session.ended_at)?.duration_since(time(&session.started_at)?).as_secs_f64());
+    Metrics {
+        duration_secs: duration().unwrap_or_default(),
+        models: session.models,
+        started_at: session.started_at,
+        ended_at: session.ended_at,
+        turns: session.turns,
+        tokens: session.tokens,
+        cost_usd: session.cost_usd,
+        unpriced_models: session.unpriced_models,
+        ..Metrics::default()
+    }
 }
 
 /// The items of the whole conversation that the options select.

@@ -1,5 +1,7 @@
 //! `quipu show`
 
+use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 
 use serde_json::Value;
@@ -271,6 +273,34 @@ fn a_conversation_begins_with_a_head() {
     assert!(head[2].contains(" – ") && head[2].contains("UTC · ") && head[2].ends_with(" turns"), "{head:?}");
     assert!(head[3].contains(" cached), ") && head[3].contains(" out · $"), "{head:?}");
     assert!(shown(&["--tail", "1"], &path).starts_with(head[0]));
+}
+
+#[test]
+fn the_head_of_a_part_has_the_totals_that_the_index_knows() {
+    let home = tempfile::tempdir().unwrap();
+    let projects = home.path().join("config/projects/-home-sam-tidepool");
+    fs::create_dir_all(&projects).unwrap();
+    let path = demo().into_iter().find(|p| p.to_string_lossy().contains("05ef09b2")).unwrap();
+    let copy = projects.join(path.file_name().unwrap());
+    fs::copy(&path, &copy).unwrap();
+    let run = |args: &[&str]| {
+        let mut command = quipu();
+        command.arg("--claude-dir").arg(home.path().join("config")).args(args);
+        command.env("XDG_CACHE_HOME", home.path().join("cache"));
+        String::from_utf8(command.assert().success().get_output().stdout.clone()).unwrap()
+    };
+    let head = |text: &str| text.lines().take_while(|line| !line.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+    let whole = head(&run(&["show", "05ef09b2"]));
+    let part = head(&run(&["show", "05ef09b2", "--tail", "1"]));
+    assert!(whole[3].contains(" out · $") && part.iter().all(|line| !line.contains('$')), "{part:?}");
+    run(&["ls"]);
+    // The index does not count errors.
+    let known: Vec<&str> = whole.iter().map(|line| line.trim_end_matches(" · 1 error")).collect();
+    assert_eq!(head(&run(&["show", "05ef09b2", "--tail", "1"])), known);
+    // The index does not know the new line.
+    let line = fs::read_to_string(&copy).unwrap().lines().last().unwrap().to_owned();
+    fs::OpenOptions::new().append(true).open(&copy).unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
+    assert_eq!(head(&run(&["show", "05ef09b2", "--tail", "1"])), part);
 }
 
 #[test]
