@@ -183,6 +183,19 @@ fn sanitized_value(fact: &Option<String>) -> Option<String> {
     fact.as_deref().map(sanitize_line).filter(|fact| !fact.is_empty())
 }
 
+/// Describes the number of hidden items; `None` if there are none.
+pub fn hidden_summary(count: usize) -> Option<String> {
+    (count > 0).then(|| format!("{} (texts for the model, measurements)", format::count(count, "hidden item")))
+}
+
+fn cost_with_unpriced(metrics: &Metrics) -> String {
+    let known = format::cost(metrics.cost_usd, metrics.unpriced_models.len());
+    match metrics.unpriced_models.as_slice() {
+        [] => known,
+        models => format!("{known} (no price for {})", models.join(", ")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::SessionDetails;
@@ -200,18 +213,5 @@ mod tests {
             ["2026-10-24 23:41 CEST – 2026-10-25 03:05 CET · 1 turn"]
         );
         assert_eq!(lines("2026-11-03 10:41 CET", "2026-11-03 10:41 CET"), ["2026-11-03 10:41 CET · 1 turn"]);
-    }
-}
-
-/// Describes the number of hidden items; `None` if there are none.
-pub fn hidden_summary(count: usize) -> Option<String> {
-    (count > 0).then(|| format!("{} (texts for the model, measurements)", format::count(count, "hidden item")))
-}
-
-fn cost_with_unpriced(metrics: &Metrics) -> String {
-    let known = format::cost(metrics.cost_usd, metrics.unpriced_models.len());
-    match metrics.unpriced_models.as_slice() {
-        [] => known,
-        models => format!("{known} (no price for {})", models.join(", ")),
     }
 }
