@@ -28,7 +28,7 @@ type Received = Arc<Mutex<Vec<(Version, String, Bytes)>>>;
 const EVENTS: [&str; 3] =
     ["event: ping\ndata: {\"type\":\"ping\"}\n\n", "event: x\nda", "ta: {\"type\":\"ping\",\"text\":\"世界\"}\n\n"];
 
-/// Starts an upstream on loopback that speaks HTTP/2 with TLS, and writes its certificate to a file.
+/// Starts an upstream on loopback with HTTP/2 and TLS, and writes its certificate to a file.
 async fn start_upstream(certificate: &Path, received: Received) -> u16 {
     let issued = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     fs::write(certificate, issued.cert.pem()).unwrap();
