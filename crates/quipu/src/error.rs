@@ -10,7 +10,9 @@ use quipu_index::IndexError;
 use quipu_server::ServerError;
 use quipu_trace::ImportError;
 use quipu_transcript::find::ResolveError;
-use quipu_transcript::{DeleteError, FileError, LabelError, RepairError, error_chain};
+use quipu_transcript::{
+    DeleteError, FileError, LabelError, RepairError, ResumeCommand, ResumeCommandError, error_chain,
+};
 use serde_json::json;
 
 use crate::global::GlobalArgs;
@@ -133,6 +135,18 @@ fn code_and_hint(error: &anyhow::Error) -> (&'static str, String) {
     }
     if let Some(index) = error.downcast_ref::<IndexError>() {
         return (index.code(), "delete the file: the next command builds it again from the sessions".to_owned());
+    }
+    if let Some(resume) = error.downcast_ref::<ResumeCommandError>() {
+        let hint = match resume {
+            ResumeCommandError::Subagent { .. } => "name the session it belongs to".to_owned(),
+            ResumeCommandError::NotInProjects { .. } => {
+                "agents find sessions in <config folder>/projects/<project>/<session>.jsonl".to_owned()
+            }
+            ResumeCommandError::NoFolder { id } => format!("run `{} --resume {id}` there", ResumeCommand::PROGRAM),
+            ResumeCommandError::Unsafe => "run the agent yourself".to_owned(),
+            ResumeCommandError::File(_) => String::new(),
+        };
+        return (resume.code(), hint);
     }
     if let Some(label) = error.downcast_ref::<LabelError>() {
         return (label.code(), String::new());

@@ -18,6 +18,7 @@ use crate::config::config_path;
 use crate::error::{Failure, print_note, print_warning};
 use crate::global::GlobalArgs;
 use crate::output::Output;
+use crate::resume::usual_config_dir;
 use crate::time::now;
 use crate::{environment, prices, shell};
 
@@ -67,6 +68,7 @@ fn server_options(args: &ServeArgs, global: &GlobalArgs) -> Result<(ServerOption
         cache_folder: cache_folder(),
         data_folder: data_folder(),
         config_file: config_path(),
+        usual_config_dir: usual_config_dir(),
         prices: prices::load()?,
         token: load_token()?,
         is_demo: args.demo,

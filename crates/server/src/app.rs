@@ -34,6 +34,7 @@ pub(crate) struct App {
     pub(crate) cache_folder: PathBuf,
     pub(crate) data_folder: Option<PathBuf>,
     pub(crate) config_file: Option<PathBuf>,
+    pub(crate) usual_config_dir: Option<PathBuf>,
     pub(crate) prices: Prices,
     pub(crate) token: Token,
     pub(crate) port: u16,
@@ -56,8 +57,17 @@ pub(crate) struct App {
 
 impl App {
     pub(crate) fn new(options: ServerOptions, port: u16) -> io::Result<Self> {
-        let ServerOptions { claude_dirs, cache_folder, data_folder, config_file, prices, token, is_demo, now } =
-            options;
+        let ServerOptions {
+            claude_dirs,
+            cache_folder,
+            data_folder,
+            config_file,
+            usual_config_dir,
+            prices,
+            token,
+            is_demo,
+            now,
+        } = options;
         let writable = cache_folder.filter(is_writable);
         let temporary = if writable.is_none() { Some(tempfile::tempdir()?) } else { None };
         let cache_folder = match (writable, &temporary) {
@@ -76,6 +86,7 @@ impl App {
             cache_folder,
             data_folder,
             config_file,
+            usual_config_dir,
             prices,
             token,
             port,

@@ -31,6 +31,8 @@ pub struct ServerOptions {
     pub data_folder: Option<PathBuf>,
     /// File with the settings of the page, beside the user's own prices; they are not kept if `None`.
     pub config_file: Option<PathBuf>,
+    /// Config folder that the agent uses by itself, for the command that resumes a session.
+    pub usual_config_dir: Option<PathBuf>,
     /// Prices of models.
     pub prices: Prices,
     /// The secret that clients send.

@@ -25,6 +25,7 @@
 //! | check or repair files | [`Check`], [`repair`] |
 //! | write a session | [`Recorder`], [`Journal`] |
 //! | fork, name, tag or delete a session | [`Fork`], [`set_title`], [`set_tag`], [`delete_session`] |
+//! | get the command that resumes a session | [`ResumeCommand`] |
 //! | get a file as it was before the session | [`FileBackups`] |
 //!
 //! Not in this crate: HTTP and prices.
@@ -47,6 +48,7 @@ mod read;
 mod record;
 mod repair;
 mod resume;
+mod resume_command;
 mod skeleton;
 mod writer;
 
@@ -68,5 +70,6 @@ pub use read::{Entries, LocatedEntry, load_file, load_reader, load_session};
 pub use record::{Durability, EnvelopeDefaults, Recorder};
 pub use repair::{RepairChange, RepairError, RepairReport, repair};
 pub use resume::TranscriptState;
+pub use resume_command::{ResumeCommand, ResumeCommandError};
 pub use skeleton::{FileSkeleton, OpenSession, SessionSkeleton};
 pub use writer::{OnWritten, QueuedHandle, WriteObserver};

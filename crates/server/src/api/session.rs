@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use quipu_conversation::{Problem, SkeletonView};
-use quipu_transcript::OpenSession;
+use quipu_transcript::{OpenSession, ResumeCommand};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -22,6 +22,8 @@ pub(crate) struct SessionStructure<'a> {
     /// `None` if the session is not in the list yet.
     session: Option<ShownSession<'a>>,
     path: String,
+    /// Shell command that resumes the session; `None` if it does not name its folder.
+    resume: Option<String>,
     /// One line that names the session.
     headline: Option<String>,
     version: String,
@@ -80,17 +82,20 @@ pub(crate) async fn session(State(app): State<Arc<App>>, Path(key): Path<String>
         let path = app.list.resolve(&key)?;
         let row = app.list.row_of(&path);
         let row = row.as_ref().map(|row| ShownSession::new(row, app));
-        Ok(app.sessions.with(&path, |session| Json::new(&SessionStructure::new(session, row)))?)
+        let resume = ResumeCommand::from_file(&path, app.usual_config_dir.as_deref());
+        let resume = resume.and_then(|resume| resume.shell_command()).ok();
+        Ok(app.sessions.with(&path, |session| Json::new(&SessionStructure::new(session, row, resume)))?)
     })
     .await
 }
 
 impl<'a> SessionStructure<'a> {
-    fn new(session: &OpenSession, row: Option<ShownSession<'a>>) -> Self {
+    fn new(session: &OpenSession, row: Option<ShownSession<'a>>, resume: Option<String>) -> Self {
         let view = session.view();
         Self {
             session: row,
             path: session.path().display().to_string(),
+            resume,
             headline: view.headline(),
             version: session.version(),
             entries: view.len(),

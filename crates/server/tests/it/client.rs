@@ -60,6 +60,7 @@ impl TestServer {
             cache_folder: Some(cache.path().to_owned()),
             data_folder: Some(cache.path().join("data")),
             config_file: Some(cache.path().join("config/config.toml")),
+            usual_config_dir: None,
             prices: Prices::bundled(),
             token: token.clone(),
             is_demo: false,

@@ -162,6 +162,8 @@ fn turns_have_their_cost_time_and_tools() {
     let server = demo();
     let turns = server.json(&format!("/api/sessions/{TIDE}/turns"));
     let structure = server.json(&format!("/api/sessions/{TIDE}"));
+    let resume = structure["resume"].as_str().unwrap();
+    assert!(resume.starts_with("cd /home/sam/tidepool && CLAUDE_CONFIG_DIR=") && resume.ends_with(TIDE), "{resume}");
     let list = turns["turns"].as_array().unwrap();
     assert_eq!(list.len(), structure["turns"].as_array().unwrap().len());
     assert_eq!(turns["version"], structure["version"]);

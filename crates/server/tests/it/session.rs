@@ -150,6 +150,8 @@ fn the_structure_has_turns_branches_compactions_and_problems() {
     assert_eq!(session["compactions"], json!([{"position": 3, "line": 7}]));
     assert_eq!(session["problems"][0]["line"], 5);
     assert_eq!(session["headline"], "first prompt");
+    // No entry has a working directory.
+    assert_eq!(session["resume"], json!(null));
     let branch = server.json("/api/sessions/s/items?branch=1");
     assert_eq!(texts(&branch), ["left behind", "left answer"]);
     assert_eq!(server.get("/api/sessions/s/items?branch=2").json()["error"]["code"], "branch.none");

@@ -646,6 +646,8 @@ export interface SessionStructure {
   /** `None` if the session is not in the list yet. */
   session: ShownSession | null;
   path: string;
+  /** Shell command that resumes the session; `None` if it does not name its folder. */
+  resume: string | null;
   /** One line that names the session. */
   headline: string | null;
   version: string;
