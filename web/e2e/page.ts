@@ -1,3 +1,4 @@
+import { rmSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { launchBrowser } from "./browser.mjs";
 import { startServer } from "./server.mjs";
@@ -54,6 +55,7 @@ export class TestPage {
 
   async close() {
     await this.browser.close();
-    this.server.stop();
+    await this.server.stop();
+    rmSync(this.home, { recursive: true, force: true });
   }
 }

@@ -36,6 +36,12 @@ export async function startServer(home, more = []) {
     origin: url.origin,
     token: new URLSearchParams(url.hash.slice(1)).get("token") ?? "",
     pid: child.pid ?? 0,
-    stop: () => child.kill(),
+    /** Ends the server and waits until it has ended. */
+    stop: () =>
+      new Promise((done) => {
+        child.removeAllListeners("exit");
+        child.once("exit", done);
+        child.kill();
+      }),
   };
 }

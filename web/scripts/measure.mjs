@@ -1,6 +1,6 @@
 // Measures the page on a session of 44,000 entries and 200 MB: node scripts/measure.mjs [ENTRIES] [MEGABYTES]
 // Needs a release build of quipu (QUIPU) and Chromium. Prints a table for docs/bench.md.
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { launchBrowser } from "../e2e/browser.mjs";
 import { startServer } from "../e2e/server.mjs";
 import { SessionWriter, scratchFolder } from "../e2e/sessions.mjs";
@@ -75,8 +75,8 @@ const fromClick = await page.evaluate(
   [session.id, `Answer ${turns}.`],
 );
 
-// What an appended line costs, seen in the page.
-await page.waitForTimeout(1500);
+// What an appended line costs, seen in the page. The figures of the turns are read first.
+await page.waitForTimeout(5000);
 await page.evaluate(() => {
   const seen = /** @type {Record<string, number>} */ ({});
   Object.assign(window, { seen });
@@ -142,4 +142,5 @@ console.log(
 console.log(`| page heap after it | ${((metrics.JSHeapUsedSize ?? 0) / 1e6).toFixed(0)} MB |`);
 console.log(`| server memory | ${residentMegabytes(server.pid).toFixed(0)} MB |`);
 await browser.close();
-server.stop();
+await server.stop();
+rmSync(home, { recursive: true, force: true });

@@ -3,7 +3,9 @@ import { getJson, part, type Query } from "../api/client.ts";
 import type { Item, ItemWindow, SessionDetail, Turn, TurnFigures } from "../api/model.ts";
 import { ItemStore } from "./items.svelte.ts";
 
+/** Milliseconds until the outline follows growth, and one more for each entry. */
 const OUTLINE_DELAY = 1000;
+const MAX_OUTLINE_DELAY = 30_000;
 const MAX_PRINTED = 5000;
 
 /** The turn that contains a position; positions before the first prompt belong to no turn. */
@@ -141,12 +143,15 @@ export class SessionModel {
     this.#refreshOutline();
   }
 
-  /** The outline of a long session is large: it is loaded again at most every second. */
+  /** The outline and figures of a long session cost the server a pass over the file: they follow growth slowly. */
   #refreshOutline() {
-    this.#outlineTimer ??= setTimeout(() => {
-      this.#outlineTimer = undefined;
-      this.loadDetail().then(() => this.loadFigures());
-    }, OUTLINE_DELAY);
+    this.#outlineTimer ??= setTimeout(
+      () => {
+        this.#outlineTimer = undefined;
+        this.loadDetail().then(() => this.loadFigures());
+      },
+      Math.min(MAX_OUTLINE_DELAY, OUTLINE_DELAY + this.items.entries),
+    );
   }
 
   /** Replaces a shortened item by the whole one. */
