@@ -2,20 +2,18 @@
 
 CARGO ?= cargo
 CLAUDE_DIR ?= $(or $(CLAUDE_CONFIG_DIR),$(HOME)/.claude)
-QUIPU := $(or $(CARGO_TARGET_DIR),target)/quick/quipu
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+QUIPU := $(TARGET)/quick/quipu
 
 LIBRARIES := message conversation transcript render index api engine sdk trace server
 
 .PHONY: run test build web test-web lint deny package fuzz bench crash interop clean
 
-# Shows what quipu does on your own sessions, or on the bundled ones if you have none.
+# Serves the page on your own sessions, or on the bundled ones if you have none, until Ctrl-C.
 run: build
-	@dir='$(CLAUDE_DIR)' session=latest; \
-	if [ -z "$$(ls "$$dir"/projects/*/*.jsonl 2>/dev/null | head -1)" ]; then \
-		echo "No sessions in $$dir; these are the bundled ones."; dir=fixtures/demo session=05ef09b2; fi; \
-	run() { echo; echo "\$$ quipu --claude-dir $$dir $$*"; $(QUIPU) --no-pager --claude-dir "$$dir" "$$@"; }; \
-	run check -q; run show $$session --tail 12; run usage monthly; run; \
-	echo; echo "Next: $(QUIPU) --claude-dir $$dir show $$session, or $(QUIPU) --help"
+	@if [ -z "$$(ls '$(CLAUDE_DIR)'/projects/*/*.jsonl 2>/dev/null | head -1)" ]; then \
+		echo "No sessions in $(CLAUDE_DIR); these are the bundled ones." >&2; set -- --demo; fi; \
+	exec $(QUIPU) --claude-dir '$(CLAUDE_DIR)' serve "$$@"
 
 # The page, which is compiled into the program. Without Node the program has a page that explains this.
 PAGE := crates/server/dist/index.html
@@ -31,11 +29,14 @@ web/node_modules/.package-lock.json: web/package-lock.json
 
 $(PAGE): web/node_modules/.package-lock.json $(PAGE_SOURCES)
 	cd web && npm run --silent build
-	@rm -rf crates/server/dist && cp -R web/dist crates/server/dist
+	@rm -rf crates/server/dist/assets && cp -R web/dist/. crates/server/dist
 
-# Checks and tests of the page: types, style, components, and all of it in Chromium.
-test-web: web build
-	@if command -v npm >/dev/null 2>&1; then cd web && npm run --silent check && npm run --silent test && npm run --silent test:browser; \
+# Checks and tests of the page: types, style, components, and all of it in Chromium. A debug build
+# reads the page from its folder, so the program of the other tests serves it.
+test-web: web
+	@$(CARGO) build --quiet -p quipu --bin quipu
+	@if command -v npm >/dev/null 2>&1; then cd web && npm run --silent check && npm run --silent test && \
+		QUIPU='$(abspath $(TARGET)/debug/quipu)' npm run --silent test:browser; \
 		else echo "Node is not installed: THE PAGE IS NOT TESTED"; fi
 
 build: web

@@ -9,7 +9,6 @@ use rust_embed::RustEmbed;
 /// The built page; empty if it was not built before the program.
 #[derive(RustEmbed)]
 #[folder = "dist"]
-#[allow_missing = true]
 struct Page;
 
 /// Shown if the program has no page. The API works all the same.
