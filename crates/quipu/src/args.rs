@@ -465,8 +465,8 @@ Examples:
 
 Time is assigned from the times of the entries: the time before a tool result to its tool, the \
 time before a response to the model. Costs are those of `quipu usage`. The prompt cache is \
-explained from the API calls that newer session files record, or from a capture; in older files \
-the calls are derived from the entries.";
+explained from the captured API calls of the session, if `quipu capture` recorded any, or from those \
+that newer session files record; in older files the calls are derived from the entries.";
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ExplainArgs {

@@ -76,7 +76,7 @@ fn prepare(args: &CaptureArgs, upstream: &str, global: &GlobalArgs) -> Result<(P
 
 /// Folder of captures; `None` without a home folder.
 pub(crate) fn capture_folder() -> Option<CaptureFolder> {
-    Some(CaptureFolder::new(catalogue::data_folder()?.join("captures")))
+    Some(CaptureFolder::in_data_folder(&catalogue::data_folder()?))
 }
 
 fn default_upstream() -> String {

@@ -4,14 +4,15 @@
 mod html;
 mod text;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use quipu_trace::Trace;
+use quipu_trace::capture::CaptureFolder;
 use quipu_trace::explain::{ExplainBuilder, Report, Timeline};
 
 use crate::args::{ExplainArgs, ExplainFormat};
+use crate::catalogue::data_folder;
 use crate::error::print_note;
 use crate::global::GlobalArgs;
 use crate::output::Output;
@@ -28,8 +29,11 @@ pub(crate) fn run(args: &ExplainArgs, global: &GlobalArgs, output: &Output) -> R
     let path = sessions::resolve_session(&args.session, global)?;
     let prices = prices::load()?;
     let explanation = ExplainBuilder::read(&path)?.finish(&prices);
-    let source: PathBuf = args.capture.clone().unwrap_or_else(|| path.clone());
-    let trace = Trace::open(&[&source])?;
+    let id = path.file_stem().unwrap_or_default().to_string_lossy();
+    let trace = match &args.capture {
+        Some(capture) => Trace::open(&[capture])?.keep_session(&id),
+        None => Trace::open_session(&path, data_folder().as_deref().map(CaptureFolder::in_data_folder).as_ref())?,
+    };
     let report = Report::new(&explanation, &trace, &prices);
     let title = explanation.headline.unwrap_or_else(|| "(no prompt)".to_owned());
     let explained = Explained { title, report, timeline: explanation.timeline };

@@ -9,6 +9,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::builder::TraceBuilder;
+use crate::call::Call;
+use crate::capture::CaptureFolder;
 use crate::raw_call::RawCall;
 use crate::request_body::request_body;
 use crate::trace::Trace;
@@ -122,6 +124,29 @@ impl Trace {
             builder.import(path.as_ref())?;
         }
         Ok(builder.finish())
+    }
+
+    /// Opens the calls of a session file: those of its captures if there are any, which have every
+    /// byte that was sent, or else those that the file itself records. A capture may have calls of
+    /// other sessions, too; they are left out.
+    pub fn open_session(session: &Path, captures: Option<&CaptureFolder>) -> Result<Self, ImportError> {
+        let id = session.file_stem().unwrap_or_default().to_string_lossy();
+        match captures.map(|folder| folder.captures_of_session(&id)).unwrap_or_default() {
+            captures if captures.is_empty() => Self::open(&[session]),
+            captures => Ok(Self::open(&captures)?.keep_session(&id)),
+        }
+    }
+
+    /// Removes the calls of other sessions. Changes nothing if no call names this session.
+    pub fn keep_session(mut self, session_id: &str) -> Self {
+        let is_own = |call: &Call| call.identity.session_id.as_deref() == Some(session_id);
+        if self.calls.iter().any(is_own) {
+            self.calls.retain(is_own);
+            for (index, call) in self.calls.iter_mut().enumerate() {
+                call.index = index;
+            }
+        }
+        self
     }
 
     /// Imports files and folders like [`Trace::open`], and keeps every call as it was read, in the

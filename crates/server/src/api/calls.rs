@@ -1,6 +1,6 @@
 //! `/api/sessions/{key}/calls`, `cache` and `explain`: the API calls behind a session.
 
-use std::path::{Path as FilePath, PathBuf};
+use std::path::Path as FilePath;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
@@ -95,11 +95,8 @@ fn find_call<'a>(trace: &'a Trace, id: &str) -> Result<&'a Call, ApiError> {
 
 /// The calls of the captures of a session, or else those that its file records.
 fn open_trace(app: &App, path: &FilePath) -> Result<Trace, ApiError> {
-    let id = path.file_stem().unwrap_or_default().to_string_lossy();
-    let folder = app.data_folder.as_ref().map(|folder| CaptureFolder::new(folder.join("captures")));
-    let captures = folder.map(|folder| folder.captures_of_session(&id)).unwrap_or_default();
-    let files: Vec<PathBuf> = if captures.is_empty() { vec![path.to_owned()] } else { captures };
-    Trace::open(&files).map_err(import_error)
+    let captures = app.data_folder.as_deref().map(CaptureFolder::in_data_folder);
+    Trace::open_session(path, captures.as_ref()).map_err(import_error)
 }
 
 fn import_error(error: ImportError) -> ApiError {

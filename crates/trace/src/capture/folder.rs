@@ -29,6 +29,11 @@ pub struct Pruned {
 }
 
 impl CaptureFolder {
+    /// The folder of captures in quipu's data folder; it need not exist.
+    pub fn in_data_folder(data_folder: &Path) -> Self {
+        Self::new(data_folder.join("captures"))
+    }
+
     /// The folder at `path`, which need not exist.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
