@@ -3,11 +3,10 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::Result;
 use quipu_render::sanitize;
-use quipu_transcript::{SessionOverview, delete_session, find, set_tag, set_title};
+use quipu_transcript::{SessionOverview, delete_idle_session, find, set_tag, set_title};
 use serde_json::json;
 
 use crate::args::{RenameArgs, RmArgs, TagArgs};
@@ -16,9 +15,6 @@ use crate::error::{Failure, print_warning};
 use crate::global::GlobalArgs;
 use crate::output::Output;
 use crate::sessions;
-
-/// How long to watch a file for writes before it is deleted, because agents do not lock it.
-const BUSY_CHECK_DELAY: Duration = Duration::from_millis(300);
 
 pub(crate) fn rename(args: &RenameArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
     let session = SessionRef::find(&args.session, global)?;
@@ -62,12 +58,7 @@ pub(crate) fn rm(args: &RmArgs, global: &GlobalArgs, output: &Output) -> Result<
     if let Err(error) = catalogue::with_catalogue(global, |_| Ok(())) {
         print_warning(&format!("the usage of this session may be missing from reports: {error}"));
     }
-    std::thread::sleep(BUSY_CHECK_DELAY);
-    let now = std::fs::metadata(&session.path)?;
-    if now.len() != before.len() {
-        return Err(busy_error(&session.path));
-    }
-    delete_session(&session.path).map_err(|error| match error {
+    delete_idle_session(&session.path).map_err(|error| match error {
         quipu_transcript::DeleteError::Busy { path } => busy_error(&path),
         other => other.into(),
     })?;

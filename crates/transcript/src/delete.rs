@@ -3,6 +3,7 @@
 use std::fs::{self, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::append::sync_folder;
 use crate::find;
@@ -45,6 +46,23 @@ impl DeleteError {
             Self::Remove { .. } => "delete.cannot_remove",
         }
     }
+}
+
+/// How long to watch a file for writes before it is deleted, because agents do not lock it.
+const BUSY_CHECK_DELAY: Duration = Duration::from_millis(300);
+
+/// Deletes a session as [`delete_session`] does, unless its file is written to within a moment.
+pub fn delete_idle_session(session: &Path) -> Result<(), DeleteError> {
+    let size = || {
+        let metadata = fs::metadata(session);
+        metadata.map(|data| data.len()).map_err(|source| DeleteError::Open { path: session.to_owned(), source })
+    };
+    let before = size()?;
+    std::thread::sleep(BUSY_CHECK_DELAY);
+    if size()? != before {
+        return Err(DeleteError::Busy { path: session.to_owned() });
+    }
+    delete_session(session)
 }
 
 /// Deletes the file of a session, its folder with the subagents, subagent files that older

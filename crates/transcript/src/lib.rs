@@ -57,7 +57,7 @@ pub mod find;
 pub use append::{AppendError, Journal};
 pub use backups::FileBackups;
 pub use check::{Check, CheckReport};
-pub use delete::{DeleteError, delete_session};
+pub use delete::{DeleteError, delete_idle_session, delete_session};
 pub use follow::{ChangeWatcher, FollowEvent, Follower, LineSource, LiveSession, NewSessions, SessionFollower};
 pub use fork::{Fork, ForkError};
 pub use label::{LabelError, set_tag, set_title};

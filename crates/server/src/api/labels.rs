@@ -2,12 +2,11 @@
 
 use std::path::Path as FilePath;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use quipu_transcript::{DeleteError, LabelError, delete_session, error_chain, set_tag, set_title};
+use quipu_transcript::{DeleteError, LabelError, delete_idle_session, error_chain, set_tag, set_title};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,9 +16,6 @@ use crate::event::Event;
 use crate::index_worker::open_catalogue;
 use crate::json::{Json, read_body};
 use crate::session_list::split_tags;
-
-/// How long to watch a file for writes before it is deleted, because agents do not lock it.
-const BUSY_CHECK_DELAY: Duration = Duration::from_millis(300);
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct TitleBody {
@@ -87,15 +83,9 @@ pub(crate) struct DeleteReply {
 pub(crate) async fn delete(State(app): State<Arc<App>>, Path(key): Path<String>) -> Result<Json, ApiError> {
     app.blocking(move |app| {
         let path = app.list.resolve(&key)?;
-        let size = |path: &FilePath| std::fs::metadata(path).map(|metadata| metadata.len()).unwrap_or_default();
-        let before = size(&path);
         // First of all, so that reports keep its usage.
         open_catalogue(app)?.refresh(&|_, _| ())?;
-        std::thread::sleep(BUSY_CHECK_DELAY);
-        if size(&path) != before {
-            return Err(delete_error(DeleteError::Busy { path }));
-        }
-        delete_session(&path).map_err(delete_error)?;
+        delete_idle_session(&path).map_err(delete_error)?;
         app.live.remove(&path);
         app.list.remove(&path);
         app.index.request_refresh();
