@@ -13,14 +13,22 @@ pub(crate) struct Stars {
     /// `None` if stars are not kept.
     file: Option<PathBuf>,
     starred: Mutex<BTreeSet<String>>,
+    /// Why the file cannot be read. It is not written then, because that would lose its stars.
+    problem: Option<String>,
 }
 
 impl Stars {
-    /// Reads the stars of a data folder. A file that cannot be read counts as empty.
+    /// Reads the stars of a data folder. If the file cannot be read there are no stars, and
+    /// [`set`](Self::set) fails.
     pub(crate) fn load(data_folder: Option<&Path>) -> Self {
-        let file = data_folder.map(|folder| folder.join("stars.json"));
-        let text = file.as_deref().and_then(|file| fs::read_to_string(file).ok()).unwrap_or_default();
-        Self { file, starred: Mutex::new(serde_json::from_str(&text).unwrap_or_default()) }
+        let Some(file) = data_folder.map(|folder| folder.join("stars.json")) else { return Self::default() };
+        let read = match fs::read(&file) {
+            Ok(text) => serde_json::from_slice(&text).map_err(|error| error.to_string()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(BTreeSet::new()),
+            Err(error) => Err(error.to_string()),
+        };
+        let problem = read.as_ref().err().map(|error| format!("{} cannot be read: {error}", file.display()));
+        Self { file: Some(file), starred: Mutex::new(read.unwrap_or_default()), problem }
     }
 
     /// Whether a session has a star; sessions are named by project and id.
@@ -30,6 +38,9 @@ impl Stars {
 
     /// Gives or removes a star and writes the file.
     pub(crate) fn set(&self, project: &str, id: &str, is_starred: bool) -> io::Result<()> {
+        if let Some(problem) = &self.problem {
+            return Err(io::Error::other(problem.clone()));
+        }
         let mut starred = self.starred.lock();
         match is_starred {
             true => starred.insert(name(project, id)),
@@ -48,4 +59,21 @@ impl Stars {
 
 fn name(project: &str, id: &str) -> String {
     format!("{project}/{id}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_file_keeps_its_content() {
+        let folder = tempfile::tempdir().unwrap();
+        Stars::load(Some(folder.path())).set("p", "a", true).unwrap();
+        assert!(Stars::load(Some(folder.path())).contains("p", "a"));
+        let file = folder.path().join("stars.json");
+        fs::write(&file, "[\"p/a\"").unwrap();
+        let error = Stars::load(Some(folder.path())).set("p", "b", true).unwrap_err();
+        assert!(error.to_string().contains("stars.json cannot be read"), "{error}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "[\"p/a\"");
+    }
 }
