@@ -68,12 +68,12 @@ impl App {
             is_demo,
             now,
         } = options;
-        let writable = cache_folder.filter(is_writable);
-        let temporary = if writable.is_none() { Some(tempfile::tempdir()?) } else { None };
-        let cache_folder = match (writable, &temporary) {
-            (Some(folder), _) => folder,
-            (None, Some(temporary)) => temporary.path().to_owned(),
-            (None, None) => unreachable!("a temporary folder replaces a missing one"),
+        let (cache_folder, temporary) = match cache_folder.filter(is_writable) {
+            Some(folder) => (folder, None),
+            None => {
+                let folder = tempfile::tempdir()?;
+                (folder.path().to_owned(), Some(folder))
+            }
         };
         Ok(Self {
             list: SessionList::new(&claude_dirs),

@@ -7,9 +7,11 @@ use serde_json::value::RawValue;
 
 /// Texts are cut here.
 const MAX_TEXT_BYTES: usize = 32 << 10;
+/// Encoded images and documents are cut here.
+const MAX_IMAGE_BYTES: usize = 16 << 20;
 
 /// Encodes a value. Texts of more than 32 KiB anywhere in it are cut, and the object then has
-/// `"cut": true`; images stay whole.
+/// `"cut": true`; images of usual size stay whole.
 pub(crate) fn encode_cut<T: Serialize>(value: &T) -> Option<Box<RawValue>> {
     let encoded = serde_json::value::to_raw_value(value).ok()?;
     if encoded.get().len() <= MAX_TEXT_BYTES {
@@ -26,7 +28,7 @@ pub(crate) fn encode_cut<T: Serialize>(value: &T) -> Option<Box<RawValue>> {
 /// Returns whether a text was cut.
 fn cut_texts(value: &mut Value) -> bool {
     match value {
-        Value::String(text) if text.len() > MAX_TEXT_BYTES && !is_base64(text) => {
+        Value::String(text) if text.len() > MAX_TEXT_BYTES && !is_image(text) => {
             text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
             true
         }
@@ -37,9 +39,10 @@ fn cut_texts(value: &mut Value) -> bool {
     }
 }
 
-/// Whether a text is encoded binary data.
-fn is_base64(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='))
+/// Whether a text may be an encoded image.
+fn is_image(text: &str) -> bool {
+    text.len() <= MAX_IMAGE_BYTES
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='))
 }
 
 #[cfg(test)]
@@ -62,6 +65,8 @@ mod tests {
         check(json!({"a": [long, {"b": long}], "c": 1}), json!({"a": [cut, {"b": cut}], "c": 1, "cut": true}));
         let image = "iVBORw0KGgo".repeat(9000);
         check(json!({"data": image}), json!({"data": image}));
+        let huge = "A".repeat(MAX_IMAGE_BYTES + 1);
+        check(json!({"data": huge}), json!({"data": huge[..MAX_TEXT_BYTES], "cut": true}));
         let chinese = "潮汐 ".repeat(20_000);
         let encoded = encode_cut(&json!({"text": chinese})).unwrap();
         assert!(encoded.get().contains("\"cut\":true") && encoded.get().len() < MAX_TEXT_BYTES + 40);

@@ -297,6 +297,6 @@ fn csv_table(document: &Value) -> String {
 
 /// A text for a spreadsheet: quoted, and never taken for a formula.
 fn csv_text(text: &str) -> String {
-    let marker = if text.starts_with(['=', '+', '@', '\t', '\r']) { "'" } else { "" };
+    let marker = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
     format!("\"{marker}{}\"", text.replace('"', "\"\""))
 }
