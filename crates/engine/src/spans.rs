@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use quipu_api::ApiError;
 use quipu_conversation::Tokens;
 use quipu_message::{Message, RequestId, ToolUse};
-use quipu_otlp::{AgentRun, ChatCall, SpanPlace, SpanTimes, ToolRun};
+use quipu_otlp::{AgentRun, ChatCall, MAIN_AGENT, SpanPlace, SpanTimes, ToolRun};
 
 use crate::agent_context::AgentContext;
 use crate::clock::{new_id, now_nanos};
 use crate::session::Session;
-use crate::telemetry::{MAIN_AGENT, tool_place};
+use crate::telemetry::tool_place;
 
 /// When a step began.
 #[derive(Debug, Clone, Copy)]

@@ -4,7 +4,7 @@
 //! settings cannot turn it on, because those of a project could send the spans elsewhere.
 
 use parking_lot::Mutex;
-use quipu_otlp::{Collector, CollectorError, Resource, Span, SpanPlace, SpanQueue, TraceId};
+use quipu_otlp::{Collector, CollectorError, MAIN_AGENT, Resource, Span, SpanPlace, SpanQueue, TraceId};
 
 use crate::clock::new_id;
 
@@ -15,9 +15,6 @@ const SERVICE_NAME_VARIABLE: &str = "OTEL_SERVICE_NAME";
 
 /// The only protocol that is supported.
 const PROTOCOL: &str = "http/protobuf";
-
-/// Name of the agent that answers the user.
-pub(crate) const MAIN_AGENT: &str = "main";
 
 /// Sends the spans of a session; does nothing if no collector is named.
 #[derive(Debug, Default)]

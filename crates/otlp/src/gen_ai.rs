@@ -10,12 +10,15 @@ type Attributes = Vec<(&'static str, AttributeValue)>;
 
 const PROVIDER: &str = "anthropic";
 
+/// Name of the agent that answers the user, in contrast to subagents.
+pub const MAIN_AGENT: &str = "main";
+
 /// A turn of an agent: everything from a prompt to the final answer.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AgentRun<'a> {
     /// Id of the session; `None` if it is not known.
     pub session_id: Option<&'a str>,
-    /// Name of the agent, for example `claude` or the type of a subagent.
+    /// [`MAIN_AGENT`], or the type of a subagent.
     pub agent_name: &'a str,
     /// Id of the subagent; `None` for the main agent.
     pub agent_id: Option<&'a str>,

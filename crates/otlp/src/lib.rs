@@ -27,7 +27,7 @@ mod span;
 pub use collector::{Collector, CollectorError};
 #[cfg(feature = "http")]
 pub use encode::Resource;
-pub use gen_ai::{AgentRun, ChatCall, ToolRun};
+pub use gen_ai::{AgentRun, ChatCall, MAIN_AGENT, ToolRun};
 #[cfg(feature = "http")]
 pub use queue::SpanQueue;
 pub use span::{AttributeValue, Span, SpanId, SpanKind, SpanPlace, SpanTimes, TraceId};

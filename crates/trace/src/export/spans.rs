@@ -5,14 +5,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use quipu_message::Block;
-use quipu_otlp::{AgentRun, ChatCall, Span, SpanId, SpanPlace, SpanTimes, ToolRun, TraceId};
+use quipu_otlp::{AgentRun, ChatCall, MAIN_AGENT, Span, SpanId, SpanPlace, SpanTimes, ToolRun, TraceId};
 
 use crate::call::{Call, CallEnd};
 use crate::structure::{Branch, BranchKind, ForkReason, Structure};
 use crate::trace::Trace;
-
-/// Name of the agent that answers the user.
-const MAIN_AGENT: &str = "main";
 
 /// Spans of a trace.
 #[derive(Debug, Default)]
