@@ -92,8 +92,10 @@ fn an_upstream_with_tls_and_http2_is_forwarded_to_and_recorded() {
     };
     let (mut child, address) = start(&certificate, &out);
     let response = exchange(&address);
-    child.kill().unwrap();
-    child.wait().unwrap();
+    // The last events reach the file at the latest when the proxy ends.
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert!(child.wait().unwrap().success());
     assert!(response.starts_with("HTTP/1.1 200 OK\r\n") && response.contains("request-id: req_1"), "{response}");
     assert_eq!(decode_chunks(&response), EVENTS.concat());
     assert_eq!(
