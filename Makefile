@@ -5,7 +5,7 @@ CLAUDE_DIR ?= $(or $(CLAUDE_CONFIG_DIR),$(HOME)/.claude)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 QUIPU := $(TARGET)/quick/quipu
 
-LIBRARIES := message conversation transcript render index api otlp engine sdk trace server
+LIBRARIES := message conversation files transcript render index api otlp engine sdk trace server
 
 .PHONY: run test build web test-web lint deny package fuzz bench crash interop clean
 

@@ -7,32 +7,47 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Which of our crates each crate may use; DESIGN says why.
-const ALLOWED_CRATES: [(&str, &[&str]); 13] = [
+const ALLOWED_CRATES: [(&str, &[&str]); 14] = [
     ("quipu-message", &[]),
     ("quipu-conversation", &["quipu-message"]),
     ("quipu-api", &["quipu-message", "quipu-conversation"]),
     ("quipu-otlp", &["quipu-message", "quipu-conversation"]),
     ("quipu-transcript", &["quipu-message", "quipu-conversation"]),
     ("quipu-render", &["quipu-message", "quipu-conversation"]),
+    ("quipu-files", &[]),
     ("quipu-index", &["quipu-message", "quipu-conversation", "quipu-transcript"]),
-    ("quipu-engine", &["quipu-message", "quipu-conversation", "quipu-transcript", "quipu-api", "quipu-otlp"]),
+    (
+        "quipu-engine",
+        &["quipu-message", "quipu-conversation", "quipu-files", "quipu-transcript", "quipu-api", "quipu-otlp"],
+    ),
     ("quipu-sdk", &["quipu-message", "quipu-conversation", "quipu-transcript"]),
     ("quipu-trace", &["quipu-message", "quipu-conversation", "quipu-transcript", "quipu-api", "quipu-otlp"]),
     (
         "quipu-server",
-        &["quipu-message", "quipu-conversation", "quipu-render", "quipu-transcript", "quipu-index", "quipu-trace"],
+        &[
+            "quipu-message",
+            "quipu-conversation",
+            "quipu-files",
+            "quipu-render",
+            "quipu-transcript",
+            "quipu-index",
+            "quipu-sdk",
+            "quipu-trace",
+        ],
     ),
     (
         "quipu",
         &[
             "quipu-message",
             "quipu-conversation",
+            "quipu-files",
             "quipu-transcript",
             "quipu-render",
             "quipu-index",
             "quipu-api",
             "quipu-engine",
             "quipu-otlp",
+            "quipu-sdk",
             "quipu-trace",
             "quipu-server",
         ],

@@ -63,7 +63,6 @@ mod conversation_log;
 mod credential;
 mod definitions;
 mod error;
-mod file_walk;
 mod flags;
 mod git;
 mod guarded_paths;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use quipu_files::walk_unignored;
 use quipu_message::bookkeeping::AiTitle;
 use quipu_message::control::response::{
     AccountInfo, AgentInfo, AppliedSettings, FileSuggestion, FileSuggestionsResponse, GetHooksListingResponse,
@@ -15,7 +16,6 @@ use quipu_transcript::AppendError;
 
 use crate::command_list::list_commands;
 use crate::definitions;
-use crate::file_walk::walk_unignored;
 use crate::output_style;
 use crate::permission::Behavior;
 use crate::session::Session;

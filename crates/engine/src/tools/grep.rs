@@ -7,6 +7,7 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use ignore::Walk;
 use ignore::overrides::OverrideBuilder;
 use ignore::types::TypesBuilder;
+use quipu_files::walk_unignored;
 use quipu_message::ToolName;
 use quipu_message::tool::output::GrepOutput;
 use quipu_message::tool::{GrepInput, GrepMode};
@@ -14,7 +15,6 @@ use serde_json::{Value, json};
 
 use super::glob::modified_time;
 use super::{into_output, parse_input};
-use crate::file_walk::walk_unignored;
 use crate::path::TargetPath;
 use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 use search::{FileMatches, FileSearcher};

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use ignore::{DirEntry, WalkBuilder};
 
-use crate::git::git_root;
-use crate::text_file::MAX_BYTES;
+/// Ignore files larger than this are not read.
+pub const MAX_IGNORE_FILE_BYTES: u64 = 1 << 20;
 
 /// Files with patterns that a walk reads in every folder.
 const IGNORE_FILES: [&str; 2] = [".gitignore", ".ignore"];
@@ -15,12 +15,13 @@ const IGNORE_FILES: [&str; 2] = [".gitignore", ".ignore"];
 ///
 /// A cloned repository may contain an ignore file that leads to a device and never ends. A folder
 /// with such a file is left out; if it is in the folder itself or above, no ignore file is read.
-pub(crate) fn walk_unignored(folder: &Path, keep: impl Fn(&DirEntry) -> bool + Send + Sync + 'static) -> WalkBuilder {
+pub fn walk_unignored(folder: &Path, keep: impl Fn(&DirEntry) -> bool + Send + Sync + 'static) -> WalkBuilder {
     let reads_patterns = folder.ancestors().all(has_plain_ignore_files);
     let mut walk = WalkBuilder::new(folder);
     // The crate would follow a `.git` file to wherever it leads.
     walk.parents(reads_patterns).ignore(reads_patterns).git_ignore(reads_patterns).git_exclude(false);
-    let exclude = git_root(folder).map(|root| root.join(".git/info/exclude"));
+    let git_root = folder.ancestors().find(|folder| folder.join(".git").exists());
+    let exclude = git_root.map(|root| root.join(".git/info/exclude"));
     if let Some(exclude) = exclude.filter(|exclude| reads_patterns && exclude.is_file() && is_plain(exclude)) {
         walk.add_ignore(exclude);
     }
@@ -39,7 +40,7 @@ fn has_plain_ignore_files(folder: &Path) -> bool {
 fn is_plain(path: &Path) -> bool {
     let Ok(real) = path.canonicalize() else { return true };
     let is_kernel_file = ["/proc", "/sys", "/dev"].iter().any(|folder| real.starts_with(folder));
-    let is_small = |data: fs::Metadata| data.is_dir() || data.is_file() && data.len() <= MAX_BYTES;
+    let is_small = |data: fs::Metadata| data.is_dir() || data.is_file() && data.len() <= MAX_IGNORE_FILE_BYTES;
     !is_kernel_file && fs::metadata(real).is_ok_and(is_small)
 }
 
