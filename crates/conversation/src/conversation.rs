@@ -176,11 +176,10 @@ impl Conversation {
     /// The nodes of the path that ends at the entry with this UUID; `None` if there is no
     /// such entry.
     pub fn path_to(&self, uuid: &Uuid) -> Option<Vec<&Node>> {
-        let nodes = self.effective_nodes();
-        let leaf = nodes.iter().position(|node| node.uuid() == Some(uuid))?;
-        let list = NodeList::new(nodes.clone(), &(), 0);
-        let path = Tree::new(&list).path(&list, leaf as u32);
-        Some(path.into_iter().map(|i| nodes[i as usize]).collect())
+        let nodes = self.shown().effective_nodes(&());
+        let leaf = nodes.positions().find(|&i| nodes.get(i).uuid() == Some(uuid))?;
+        let path = Tree::new(&nodes).path(&nodes, leaf);
+        Some(path.into_iter().map(|i| nodes.get(i)).collect())
     }
 
     /// The branches beside the active path, in the order of the file. Every entry is either
@@ -189,12 +188,6 @@ impl Conversation {
         let shown = self.shown();
         let nodes = |branch: &Vec<u32>| branch.iter().map(|&i| &shown.nodes[i as usize]).collect();
         shown.paths(&()).branches.iter().map(|branch| Branch { nodes: nodes(branch) }).collect()
-    }
-
-    /// All nodes that were not withdrawn by a tombstone, in the order of the file.
-    fn effective_nodes(&self) -> Vec<&Node> {
-        let shown = self.shown();
-        shown.nodes.iter().filter(|node| shown.is_effective(*node)).collect()
     }
 
     /// The prompt of a tool call that starts a subagent; `None` for other tool calls.
@@ -425,6 +418,11 @@ impl<N: EntryNode> Conversation<N> {
             let in_all_nodes = |list: Vec<u32>| list.into_iter().map(|i| positions[i as usize]).collect();
             Paths { path: in_all_nodes(path), branches: branches.into_iter().map(in_all_nodes).collect() }
         })
+    }
+
+    /// All nodes that were not withdrawn by a tombstone, in the order of the file.
+    pub(crate) fn effective_nodes<'a>(&'a self, reader: &'a N::Reader) -> NodeList<'a, N> {
+        NodeList::new(self.nodes.iter().filter(|node| self.is_effective(node)).collect(), reader, self.file)
     }
 
     pub(crate) fn is_effective(&self, node: &N) -> bool {

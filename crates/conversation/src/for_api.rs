@@ -2,16 +2,19 @@
 //! call, no empty content.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 
 use quipu_message::attachment::system_reminder;
 use quipu_message::synthetic::{self, NO_CONTENT};
 use quipu_message::system::{CompactBoundary, System};
 use quipu_message::tagged_text::{self, TextPart, TextTag};
-use quipu_message::user_assistant::{Assistant, User};
+use quipu_message::user_assistant::Assistant;
 use quipu_message::{Block, Content, Entry, Maybe, Message, Role, ToolUseId, Uuid};
 
 use crate::conversation::Conversation;
-use crate::node::{EntryNode, Node};
+use crate::id_key::IdKey;
+use crate::node::{EntryNode, Facts, Node, NodeKind, ToolRole};
+use crate::tree::NodeList;
 
 mod media;
 
@@ -61,42 +64,67 @@ pub fn clear_microcompacted(nodes: &mut Vec<Node>) {
 /// parent, and, in old files, a prompt without a parent in the middle of a chained file. Only a
 /// boundary preserves earlier entries; its metadata names them by UUID or by first and last.
 pub fn since_compaction<'a>(path: &[&'a Node]) -> Vec<&'a Node> {
-    let Some(start) = context_starts(path).next_back() else { return path.to_vec() };
-    let Some(line) = compact_boundary(path[start]) else { return path[start..].to_vec() };
-    let mut rest: Vec<&Node> = path[start + 1..].to_vec();
-    let kept = preserved_nodes(line, &path[..start]);
-    let anchor = anchor_uuid(line).and_then(|uuid| rest.iter().position(|node| node.uuid() == Some(uuid)));
-    let insert = anchor.map_or(rest.len().min(1), |i| i + 1);
-    rest.splice(insert..insert, kept);
+    let nodes = NodeList::new(path.to_vec(), &(), 0);
+    context_at(&nodes, path.len() as u32).into_iter().map(|i| nodes.get(i)).collect()
+}
+
+/// Positions of the entries that are in the context before the position `end` of a path; see
+/// [`since_compaction`]. Loads few entries.
+pub(crate) fn context_at<N: EntryNode>(nodes: &NodeList<'_, N>, end: u32) -> Vec<u32> {
+    let Some(start) = context_starts(nodes, end).next_back() else { return (0..end).collect() };
+    let first = nodes.load(start);
+    let Some(line) = first.as_ref().and_then(|first| compact_boundary(first)) else { return (start..end).collect() };
+    let mut rest: Vec<u32> = (start + 1..end).collect();
+    let anchor = anchor_uuid(line).and_then(|uuid| position_of(nodes, start + 1..end, uuid));
+    let insert = anchor.map_or(rest.len().min(1), |i| (i - start) as usize);
+    rest.splice(insert..insert, preserved_nodes(line, nodes, start));
     rest
 }
 
-/// Positions of the entries that start a context, in order; see [`since_compaction`].
-pub(crate) fn context_starts<'p>(path: &'p [&Node]) -> impl DoubleEndedIterator<Item = usize> + 'p {
-    let is_chained = path.iter().any(|node| node.entry.envelope().is_some_and(|e| e.parent_uuid.is_value()));
-    let first_message = path.iter().position(|node| matches!(node.entry, Entry::User(_) | Entry::Assistant(_)));
-    let starts_context = move |i: usize, node: &Node| {
-        is_context_start(node) || is_chained && first_message.is_some_and(|first| first < i) && is_tree_start(node)
-    };
-    (0..path.len()).filter(move |&i| starts_context(i, path[i]))
+/// Positions before `end` of the entries that start a context, in order; see [`since_compaction`].
+pub(crate) fn context_starts<N: EntryNode>(nodes: &NodeList<'_, N>, end: u32) -> impl DoubleEndedIterator<Item = u32> {
+    // A boundary names its logical parent even if no other entry has a parent.
+    let is_link = |facts: Facts| facts.parent.is_some() && facts.kind != NodeKind::CompactBoundary;
+    let is_chained = (0..end).any(|i| is_link(nodes.facts(i)));
+    let is_message = |kind: NodeKind| matches!(kind, NodeKind::User | NodeKind::Assistant);
+    let first_message = (0..end).find(|&i| is_message(nodes.facts(i).kind)).filter(|_| is_chained);
+    (0..end).filter(move |&i| {
+        is_context_start(nodes, i) || first_message.is_some_and(|first| first < i) && is_tree_start(nodes, i)
+    })
 }
 
 /// Whether an entry is a prompt without a parent, as the compactions of version 1.0 start
 /// with. Responses and tool results do not start a context.
-fn is_tree_start(node: &Node) -> bool {
-    let is_prompt = |line: &User| !line.message.content.blocks().iter().any(|block| block.tool_result().is_some());
-    node.facts().is_root && node.user().is_some_and(is_prompt)
+fn is_tree_start<N: EntryNode>(nodes: &NodeList<'_, N>, i: u32) -> bool {
+    let facts = nodes.facts(i);
+    let mut has_result = false;
+    if facts.is_root && facts.kind == NodeKind::User {
+        nodes.get(i).visit_tools(|link| has_result |= link.role == ToolRole::Result);
+        return !has_result;
+    }
+    false
 }
 
 /// Whether the entries before this one are not sent: it is a boundary, a reset, or a notice
 /// without a parent.
-fn is_context_start(node: &Node) -> bool {
-    let cleared = || {
-        let envelope = node.entry.envelope();
-        let rootless = envelope.is_some_and(|e| e.parent_uuid == Maybe::Null && !e.logical_parent_uuid.is_value());
-        rootless && !matches!(node.entry, Entry::User(_) | Entry::Assistant(_))
-    };
-    compact_boundary(node).is_some() || matches!(node.entry, Entry::ConversationReset(_)) || cleared()
+fn is_context_start<N: EntryNode>(nodes: &NodeList<'_, N>, i: u32) -> bool {
+    let facts = nodes.facts(i);
+    match facts.kind {
+        NodeKind::CompactBoundary => true,
+        NodeKind::User | NodeKind::Assistant => false,
+        NodeKind::Other => nodes.load(i).is_some_and(|node| is_reset(&node) || has_no_parent(&node)),
+        _ => facts.parent.is_none() && nodes.load(i).is_some_and(|node| has_no_parent(&node)),
+    }
+}
+
+fn is_reset(node: &Node) -> bool {
+    matches!(node.entry, Entry::ConversationReset(_))
+}
+
+/// Whether the parent of an entry is `null`; the entries of streams do not name one.
+fn has_no_parent(node: &Node) -> bool {
+    let envelope = node.entry.envelope();
+    envelope.is_some_and(|e| e.parent_uuid == Maybe::Null && !e.logical_parent_uuid.is_value())
 }
 
 fn compact_boundary(node: &Node) -> Option<&CompactBoundary> {
@@ -116,21 +144,28 @@ fn anchor_uuid(line: &CompactBoundary) -> Option<&Uuid> {
     by_list.or_else(|| meta.preserved_segment.get().and_then(|kept| kept.anchor_uuid.get()))
 }
 
-/// The entries before the boundary that the compaction preserved.
-fn preserved_nodes<'a>(line: &CompactBoundary, before: &[&'a Node]) -> Vec<&'a Node> {
+/// Positions before the boundary at `start` of the entries that the compaction preserved.
+fn preserved_nodes<N: EntryNode>(line: &CompactBoundary, nodes: &NodeList<'_, N>, start: u32) -> Vec<u32> {
     let Some(meta) = line.compact_metadata.get() else { return Vec::new() };
     if let Some(list) = meta.preserved_messages.get()
         && let Some(uuids) = list.all_uuids.get().or(list.uuids.get())
     {
-        let uuids: HashSet<&Uuid> = uuids.iter().collect();
-        return before.iter().filter(|node| node.uuid().is_some_and(|uuid| uuids.contains(uuid))).copied().collect();
+        let uuids: HashSet<IdKey> = uuids.iter().map(|uuid| IdKey::new(uuid.as_str())).collect();
+        let is_preserved = |i: &u32| nodes.facts(*i).uuid.is_some_and(|uuid| uuids.contains(&uuid));
+        return (0..start).filter(is_preserved).collect();
     }
     let Some(segment) = meta.preserved_segment.get() else { return Vec::new() };
-    let position = |uuid: Option<&Uuid>| before.iter().position(|node| node.uuid().is_some() && node.uuid() == uuid);
+    let position = |uuid: Option<&Uuid>| position_of(nodes, 0..start, uuid?);
     match (position(segment.head_uuid.get()), position(segment.tail_uuid.get())) {
-        (Some(head), Some(tail)) if head <= tail => before[head..=tail].to_vec(),
+        (Some(head), Some(tail)) if head <= tail => (head..=tail).collect(),
         _ => Vec::new(),
     }
+}
+
+/// Position of the first entry with a UUID.
+fn position_of<N: EntryNode>(nodes: &NodeList<'_, N>, mut positions: Range<u32>, uuid: &Uuid) -> Option<u32> {
+    let key = IdKey::new(uuid.as_str());
+    positions.find(|&i| nodes.facts(i).uuid == Some(key))
 }
 
 /// The content of one entry, with the id of its API message.

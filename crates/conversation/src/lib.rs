@@ -31,7 +31,7 @@
 //! | find the result of a tool call | [`ToolResults`] |
 //! | know what is wrong with a line | [`Problem`], [`ProblemKind`] |
 //! | verify the request log of a file, or rebuild its requests | [`RequestLog`] |
-//! | find the API calls of a file without such a log | [`Conversation::past_requests`] |
+//! | find the API calls of a file without such a log | [`Conversation::past_requests`], [`SkeletonView::visit_past_requests`] |
 
 // A failed unwrap is a failed test.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_methods))]

@@ -1,12 +1,16 @@
 //! The API calls of a transcript without a request log, derived from its responses.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use quipu_message::{Block, Message, Role};
 
 use crate::conversation::Conversation;
-use crate::for_api::{context_starts, for_api, since_compaction};
-use crate::node::Node;
+use crate::for_api::{context_at, context_starts, for_api};
+use crate::id_key::IdKey;
+use crate::node::{EntryNode, Facts, Node, NodeKind};
+use crate::skeleton::SkeletonView;
+use crate::tree::{NodeList, Tree};
 
 /// Branches beside the active path that are looked at. A path costs as much as the session,
 /// and a damaged file may have a branch for every line.
@@ -43,71 +47,99 @@ impl Conversation {
     /// The program may have sent other messages, for example reminders that it did not
     /// record. Each part is converted once, so that the cost follows the size of the session.
     pub fn past_requests(&self) -> Vec<PastRequests> {
-        let mut finder = PastRequestFinder::default();
-        finder.add_conversation(self);
-        finder.found
+        let mut found = Vec::new();
+        PastRequestFinder { seen: HashSet::new(), visit: |part| found.push(part) }.add_conversation(self, &());
+        found
     }
 }
 
-#[derive(Default)]
-struct PastRequestFinder {
-    found: Vec<PastRequests>,
-    seen: HashSet<String>,
+impl SkeletonView<'_> {
+    /// Calls `visit` with what [`Conversation::past_requests`] returns, one part at a time: no more
+    /// than the entries of a part are held.
+    pub fn visit_past_requests(&self, visit: impl FnMut(PastRequests)) {
+        let (conversation, reader) = self.parts();
+        PastRequestFinder { seen: HashSet::new(), visit }.add_conversation(conversation, reader);
+    }
 }
 
-impl PastRequestFinder {
-    fn add_conversation(&mut self, conversation: &Conversation) {
-        self.add_path(&conversation.path());
-        for _ in 0..MAX_BRANCHES {
-            let branches = conversation.branches();
-            let mut nodes = branches.iter().flat_map(|branch| &branch.nodes).rev();
-            let Some(leaf) = nodes.find(|node| self.new_call(node).is_some()).and_then(|node| node.uuid()) else {
-                break;
-            };
-            let Some(path) = conversation.path_to(leaf) else { break };
-            let before = self.seen.len();
-            self.add_path(&path);
-            if self.seen.len() == before {
-                break;
+struct PastRequestFinder<F> {
+    /// Ids of the messages that were found.
+    seen: HashSet<IdKey>,
+    visit: F,
+}
+
+impl<F: FnMut(PastRequests)> PastRequestFinder<F> {
+    fn add_conversation<N: EntryNode>(&mut self, conversation: &Conversation<N>, reader: &N::Reader) {
+        let nodes = conversation.shown().effective_nodes(reader);
+        let tree = Tree::new(&nodes);
+        if let Some(leaf) = tree.leaf() {
+            let path = tree.path(&nodes, leaf);
+            self.add_path(&nodes, &path);
+            let branches = tree.branches(&nodes, &path);
+            let mut paths = 0;
+            for &leaf in branches.iter().flatten().rev() {
+                let Some(message) = self.new_call(nodes.facts(leaf)).filter(|_| paths < MAX_BRANCHES) else { continue };
+                self.add_path(&nodes, &tree.path(&nodes, leaf));
+                self.seen.insert(message);
+                paths += 1;
             }
         }
         for sidechain in conversation.sidechains() {
-            self.add_conversation(sidechain);
+            self.add_conversation(sidechain, reader);
         }
     }
 
-    /// Adds the parts of a path that have calls which no earlier path had.
-    fn add_path(&mut self, path: &[&Node]) {
-        let ends: Vec<usize> = context_starts(path).filter(|&start| start > 0).chain([path.len()]).collect();
+    /// Visits the parts of a path that have calls which no earlier path had.
+    fn add_path<N: EntryNode>(&mut self, nodes: &NodeList<'_, N>, path: &[u32]) {
+        let nodes = nodes.part(path);
+        let len = path.len() as u32;
+        let ends: Vec<u32> = context_starts(&nodes, len).filter(|&start| start > 0).chain([len]).collect();
         for end in ends {
-            let nodes = since_compaction(&path[..end]);
-            if nodes.iter().any(|node| self.new_call(node).is_some()) {
-                let part = self.part_of(&nodes);
-                self.found.push(part);
+            let context = context_at(&nodes, end);
+            if context.iter().any(|&i| self.new_call(nodes.facts(i)).is_some()) {
+                let part = self.part_of(&nodes, &context);
+                if !part.calls.is_empty() {
+                    (self.visit)(part);
+                }
             }
         }
     }
 
-    fn part_of(&mut self, nodes: &[&Node]) -> PastRequests {
-        let mut part = PastRequests { messages: for_api(nodes), calls: Vec::new() };
+    fn part_of<N: EntryNode>(&mut self, nodes: &NodeList<'_, N>, context: &[u32]) -> PastRequests {
+        // There are many entries of progress, and nothing of them is sent.
+        let is_progress = |i: u32| nodes.facts(i).kind == NodeKind::Progress;
+        let loaded: Vec<Option<Cow<'_, Node>>> =
+            context.iter().map(|&i| if is_progress(i) { None } else { nodes.load(i) }).collect();
+        let sent: Vec<&Node> = loaded.iter().flatten().map(|node| &**node).collect();
+        let mut part = PastRequests { messages: for_api(&sent), calls: Vec::new() };
         let mut next = 0;
-        let mut previous_time = None;
-        for node in nodes {
-            if let Some(id) = self.new_call(node) {
-                let sent = find_response(&part.messages, next, node.blocks());
-                self.seen.insert(id.to_owned());
-                part.calls.push(PastCall { message_id: id.to_owned(), sent, previous_time: previous_time.take() });
-                next = sent + 1;
+        let (mut previous_time, mut last_progress) = (None, None);
+        for (&i, node) in context.iter().zip(&loaded) {
+            let Some(node) = node else {
+                last_progress = is_progress(i).then_some(i).or(last_progress);
+                continue;
+            };
+            if let (Some(key), Some(id)) = (self.new_call(nodes.facts(i)), node.message_id()) {
+                self.seen.insert(key);
+                if node.assistant().is_some_and(|line| !line.is_api_error()) {
+                    let sent = find_response(&part.messages, next, node.blocks());
+                    let progress = last_progress.and_then(|i| nodes.load(i));
+                    let time = progress.and_then(|node| node.timestamp().map(str::to_owned));
+                    let previous_time = time.or_else(|| previous_time.take());
+                    part.calls.push(PastCall { message_id: id.to_owned(), sent, previous_time });
+                    next = sent + 1;
+                }
             }
-            previous_time = node.timestamp().map(str::to_owned).or(previous_time);
+            if let Some(time) = node.timestamp() {
+                (previous_time, last_progress) = (Some(time.to_owned()), None);
+            }
         }
         part
     }
 
     /// The id of a message from the API that was not seen yet.
-    fn new_call<'n>(&self, node: &'n Node) -> Option<&'n str> {
-        node.assistant().filter(|line| !line.is_api_error())?;
-        node.message_id().filter(|id| !self.seen.contains(*id))
+    fn new_call(&self, facts: Facts) -> Option<IdKey> {
+        facts.message.filter(|message| !self.seen.contains(message))
     }
 }
 

@@ -52,6 +52,11 @@ impl SessionSkeleton {
         Self::open_with(path, FileSkeleton::read)
     }
 
+    /// Reads one file, without those of subagents.
+    pub fn open_file(path: &Path) -> Result<Self, FileError> {
+        Ok(Self::assemble(path, FileSkeleton::read(path)?, []))
+    }
+
     /// As [`open`](Self::open); `read` returns the skeleton of each file, which may be a stored one.
     pub fn open_with(
         path: &Path,

@@ -59,6 +59,11 @@ impl<'a> SkeletonView<'a> {
         Self { conversation, reader }
     }
 
+    /// The conversation, and what its entries are read with.
+    pub(crate) fn parts(&self) -> (&'a Conversation<CompactNode>, &'a (dyn EntryReader + 'static)) {
+        (self.conversation, self.reader)
+    }
+
     /// Number of entries on the active path.
     pub fn len(&self) -> usize {
         self.conversation.shown().paths(self.reader).path.len()

@@ -16,6 +16,11 @@ impl<'a, N: EntryNode> NodeList<'a, N> {
         Self { nodes, reader, file }
     }
 
+    /// The nodes at some positions, in this order.
+    pub(crate) fn part(&self, positions: &[u32]) -> Self {
+        Self { nodes: positions.iter().map(|&i| self.get(i)).collect(), ..*self }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }

@@ -9,8 +9,8 @@ use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::path::Path;
 
-use quipu_conversation::{Conversation, PastCall, RebuiltRequests, RequestLog, parse_timestamp};
-use quipu_transcript::{Entries, find, load_reader};
+use quipu_conversation::{PastCall, PastRequests, RebuiltRequests, RequestLog, parse_timestamp};
+use quipu_transcript::{Entries, Problem, SessionSkeleton, find, load_reader};
 
 use super::{CaptureFormat, ImportError};
 use crate::builder::TraceBuilder;
@@ -40,7 +40,13 @@ pub(super) fn import_file(path: &Path, builder: &mut TraceBuilder) -> Result<(),
             parent_agent_id: subagent.and_then(|file| file.parent_agent_id).map(|id| id.to_string()),
             ..CallIdentity::default()
         };
-        import(|| File::open(&path), &identity, builder).map_err(|source| ImportError::Read { path, source })?;
+        let read_past = |visit: &mut dyn FnMut(PastRequests)| {
+            let session = SessionSkeleton::open_file(&path).map_err(io::Error::other)?;
+            session.view().visit_past_requests(visit);
+            Ok(session.view().problems().to_vec())
+        };
+        import(|| File::open(&path), read_past, &identity, builder)
+            .map_err(|source| ImportError::Read { path: path.clone(), source })?;
     }
     Ok(())
 }
@@ -49,50 +55,70 @@ pub(super) fn import_file(path: &Path, builder: &mut TraceBuilder) -> Result<(),
 pub(super) fn import_reader(mut input: impl Read, builder: &mut TraceBuilder) -> io::Result<()> {
     let mut bytes = Vec::new();
     input.read_to_end(&mut bytes)?;
-    import(|| Ok(Cursor::new(&bytes)), &CallIdentity::default(), builder)
+    let read_past = |visit: &mut dyn FnMut(PastRequests)| {
+        let conversation = load_reader(Cursor::new(&bytes));
+        conversation.past_requests().into_iter().for_each(visit);
+        Ok(conversation.problems().to_vec())
+    };
+    import(|| Ok(Cursor::new(&bytes)), read_past, &CallIdentity::default(), builder)
 }
 
-/// Imports one file. `open` is called again if responses without a logged request are found.
+/// Imports one file, in up to three passes, each of which holds only what it is for: the
+/// responses, the log of requests if there is one, and the conversation if responses are left
+/// whose request is not logged. `read_past` makes the last pass and returns its problems.
 fn import<R: Read>(
     open: impl Fn() -> io::Result<R>,
+    read_past: impl FnOnce(&mut dyn FnMut(PastRequests)) -> io::Result<Vec<Problem>>,
     identity: &CallIdentity,
     builder: &mut TraceBuilder,
 ) -> io::Result<()> {
-    let mut log = RequestLog::with_messages();
-    let mut responses = Responses::default();
-    for read in Entries::new(open()?, "").without_text() {
-        match read {
-            Ok(located) => {
-                log.push(located.line, &located.entry);
-                responses.push(located.line, &located.entry);
-            }
-            Err(problem) if problem.kind.is_harmless() => {}
-            Err(problem) => builder.push_problem(problem.line, problem.message),
-        }
-    }
-    let rebuilt = log.rebuild();
+    let responses = Responses::read(open()?)?;
     let mut calls = Vec::new();
-    logged_calls(&rebuilt, &responses, builder, &mut calls);
+    if responses.has_request_log {
+        let mut log = RequestLog::with_messages();
+        for read in Entries::new(open()?, "").without_text() {
+            match read {
+                Ok(located) => log.push(located.line, &located.entry),
+                Err(problem) => push_problem(problem, builder),
+            }
+        }
+        logged_calls(&log.rebuild(), &responses, builder, &mut calls);
+    }
     // A response to a request that is logged elsewhere is a copy from the session that this
     // one continues. Files without any log, such as copies made by other programs, have lost it.
-    let is_own = |response: &&Response| response.request_ref.is_none() || rebuilt.requests.is_empty();
+    let is_own = |response: &&Response| response.request_ref.is_none() || !responses.has_request_log;
     let own: HashMap<&str, &Response> =
         responses.messages().filter(is_own).map(|response| (response.message_id.as_str(), response)).collect();
-    if !own.is_empty() {
-        past_calls(&load_reader(open()?), &own, builder, &mut calls);
+    if !own.is_empty() || !responses.has_request_log {
+        let problems = read_past(&mut |part| past_calls(part, &own, builder, &mut calls))?;
+        if !responses.has_request_log {
+            problems.into_iter().for_each(|problem| push_problem(problem, builder));
+        }
     }
     calls.sort_by_key(|call| call.raw.line);
     for mut call in calls {
+        if let Some(response) = call.response {
+            response.fill(&mut call.raw);
+        }
         fill_identity(&mut call.raw.identity, identity);
         builder.set_call_parts(builder.call_count(), &call.raw, call.request, None);
     }
     Ok(())
 }
 
-/// A call of a session, ready to be added.
-struct SessionCall {
+/// Records a line that cannot be read.
+fn push_problem(problem: Problem, builder: &mut TraceBuilder) {
+    if !problem.kind.is_harmless() {
+        builder.push_problem(problem.line, problem.message);
+    }
+}
+
+/// A call of a session.
+struct SessionCall<'r> {
+    /// What is known of it without its response.
     raw: RawCall<'static>,
     request: Option<RequestParts>,
+    response: Option<&'r Response>,
 }
 
 fn fill_identity(identity: &mut CallIdentity, of_file: &CallIdentity) {
@@ -101,11 +127,11 @@ fn fill_identity(identity: &mut CallIdentity, of_file: &CallIdentity) {
 }
 
 /// The calls of the request log, each with its response if there is one.
-fn logged_calls(
+fn logged_calls<'r>(
     rebuilt: &RebuiltRequests,
-    responses: &Responses,
+    responses: &'r Responses,
     builder: &mut TraceBuilder,
-    calls: &mut Vec<SessionCall>,
+    calls: &mut Vec<SessionCall<'r>>,
 ) {
     for (line, hash) in &rebuilt.mismatched {
         builder.push_problem(*line, format!("the content does not have the hash {hash}"));
@@ -114,7 +140,7 @@ fn logged_calls(
     for request in &rebuilt.requests {
         let parts = logged.request_parts(request, builder);
         let entry = &request.entry;
-        let mut raw = RawCall {
+        let raw = RawCall {
             started_at: entry.timestamp.text().and_then(parse_timestamp),
             url: "/v1/messages".into(),
             headers: vec![("anthropic-beta".into(), entry.betas().join(",").into())],
@@ -128,45 +154,39 @@ fn logged_calls(
             line: request.line,
             ..RawCall::default()
         };
-        if let Some(response) = responses.of_request(&entry.id) {
-            response.fill(&mut raw);
-        }
-        calls.push(SessionCall { raw, request: Some(parts) });
+        calls.push(SessionCall { raw, request: Some(parts), response: responses.of_request(&entry.id) });
     }
 }
 
-/// The calls of responses whose request is not logged.
-fn past_calls(
-    conversation: &Conversation,
-    responses: &HashMap<&str, &Response>,
+/// The calls of one part of a conversation whose request is not logged.
+fn past_calls<'r>(
+    part: PastRequests,
+    responses: &HashMap<&str, &'r Response>,
     builder: &mut TraceBuilder,
-    calls: &mut Vec<SessionCall>,
+    calls: &mut Vec<SessionCall<'r>>,
 ) {
-    for part in conversation.past_requests() {
-        let wanted = part.calls.iter().filter_map(|call| Some((call, *responses.get(call.message_id.as_str())?)));
-        let wanted: Vec<(&PastCall, &Response)> = wanted.collect();
-        let Some(most) = wanted.iter().map(|(call, _)| call.sent).max() else { continue };
-        let keys = part.messages[..most].iter().map(|message| builder.prompts().add_new_message(message));
-        let keys: Result<Vec<MessageKey>, _> = keys.collect();
-        for (call, response) in wanted {
-            let mut raw = RawCall {
-                started_at: call.previous_time.as_deref().and_then(parse_timestamp),
-                url: "/v1/messages".into(),
-                is_reconstructed: true,
-                line: response.line,
-                ..RawCall::default()
-            };
-            response.fill(&mut raw);
-            let request = keys.as_ref().ok().map(|keys| RequestParts {
-                model: response.requested_model(),
-                messages: keys[..call.sent].to_vec(),
-                body_bytes: keys[..call.sent].iter().map(|key| builder.prompts().message(*key).bytes).sum(),
-                ..RequestParts::default()
-            });
-            if let Err(error) = &keys {
-                builder.push_problem(response.line, format!("messages before the response: {error}"));
-            }
-            calls.push(SessionCall { raw, request });
+    let wanted = part.calls.iter().filter_map(|call| Some((call, *responses.get(call.message_id.as_str())?)));
+    let wanted: Vec<(&PastCall, &Response)> = wanted.collect();
+    let Some(most) = wanted.iter().map(|(call, _)| call.sent).max() else { return };
+    let keys = part.messages.into_iter().take(most).map(|message| builder.prompts().add_new_message(&message));
+    let keys: Result<Vec<MessageKey>, _> = keys.collect();
+    for (call, response) in wanted {
+        let raw = RawCall {
+            started_at: call.previous_time.as_deref().and_then(parse_timestamp),
+            url: "/v1/messages".into(),
+            is_reconstructed: true,
+            line: response.line,
+            ..RawCall::default()
+        };
+        let request = keys.as_ref().ok().map(|keys| RequestParts {
+            model: response.requested_model(),
+            messages: keys[..call.sent].to_vec(),
+            body_bytes: keys[..call.sent].iter().map(|key| builder.prompts().message(*key).bytes).sum(),
+            ..RequestParts::default()
+        });
+        if let Err(error) = &keys {
+            builder.push_problem(response.line, format!("messages before the response: {error}"));
         }
+        calls.push(SessionCall { raw, request, response: Some(response) });
     }
 }

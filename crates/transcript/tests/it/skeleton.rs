@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use quipu_conversation::{ScreenItem, Skeleton, UiOptions};
 use quipu_testkit as kit;
-use quipu_transcript::{FileSkeleton, LiveSession, SessionFollower, SessionSkeleton, load_session};
+use quipu_transcript::{FileSkeleton, LiveSession, SessionFollower, SessionSkeleton, load_file, load_session};
 
 const ALL: UiOptions = UiOptions { include_hidden: true, include_branches: true, leave_out_subagents: false };
 
@@ -14,6 +14,10 @@ fn check(path: &Path) {
     let session = SessionSkeleton::open(path).unwrap();
     let view = session.view();
     assert_eq!(view.items(0..view.len(), ALL), expected, "{}", path.display());
+
+    let mut past = Vec::new();
+    SessionSkeleton::open_file(path).unwrap().view().visit_past_requests(|part| past.push(part));
+    assert_eq!(past, load_file(path).unwrap().past_requests(), "{}", path.display());
 
     // Stored after the first half of its lines, and continued.
     let continued = SessionSkeleton::open_with(path, |path| {

@@ -1,12 +1,15 @@
 //! Responses of a session file: the entries of each API message joined, and the errors.
 
 use std::collections::{HashMap, HashSet};
+use std::io::{self, Read};
 
 use jiff::Timestamp;
 use quipu_conversation::parse_timestamp;
+use quipu_message::line::readable_text;
 use quipu_message::synthetic::SYNTHETIC_MODEL;
 use quipu_message::system::System;
-use quipu_message::{Assistant, Content, Entry, Message, Uuid};
+use quipu_message::{Assistant, Content, Entry, Head, Message, Uuid};
+use quipu_transcript::{LineReader, RawLine};
 
 use crate::call::{CallEnd, CallIdentity};
 use crate::raw_call::{RawCall, RawResponse};
@@ -35,6 +38,8 @@ pub(super) struct Responses {
     responses: Vec<Response>,
     by_message: HashMap<String, usize>,
     by_request: HashMap<String, usize>,
+    /// Whether the file logs its requests.
+    pub(super) has_request_log: bool,
     /// Entries may be written again, with a stop reason.
     uuids: HashSet<Uuid>,
     /// The latest logged request, if it has no response yet: its id.
@@ -42,9 +47,31 @@ pub(super) struct Responses {
 }
 
 impl Responses {
-    pub(super) fn push(&mut self, line: u64, entry: &Entry) {
+    /// Reads the responses of a file. Skips lines that cannot be read.
+    pub(super) fn read(input: impl Read) -> io::Result<Self> {
+        let mut responses = Self::default();
+        let mut lines = LineReader::new(input);
+        while let Some(line) = lines.next()? {
+            let RawLine::Line { number, bytes, .. } = line else { continue };
+            let text = readable_text(bytes);
+            // Whole entries take longer, and most lines are of other types.
+            let head = Head::read(&text).ok();
+            let kind = head.as_ref().and_then(|head| head.kind.as_deref());
+            if matches!(kind, Some("assistant" | "system" | "api-request"))
+                && let Ok(entry) = Entry::read(&text)
+            {
+                responses.push(number, &entry);
+            }
+        }
+        Ok(responses)
+    }
+
+    fn push(&mut self, line: u64, entry: &Entry) {
         match entry {
-            Entry::ApiRequest(request) => self.open_request = Some(request.id.clone()),
+            Entry::ApiRequest(request) => {
+                self.has_request_log = true;
+                self.open_request = Some(request.id.clone());
+            }
             Entry::Assistant(entry) if entry.is_api_error() => {
                 let error = entry.api_error_type.text().map(str::to_owned);
                 let status = entry.api_error_status.get().and_then(|status| u16::try_from(status.as_u64()?).ok());
