@@ -66,6 +66,20 @@ describe("every view", () => {
   });
 });
 
+test("the timeline of a turn leads to its entries", async () => {
+  const page = await at.go(`/s/${TIDE}?tab=explain`);
+  await page.getByRole("button", { name: /^timeline 1:/ }).click();
+  await page.getByRole("link", { name: "Bash", exact: true }).first().click();
+  await page.waitForURL(/line=\d+/);
+});
+
+test("a day of the year is a link that the keyboard reaches", async () => {
+  const page = await at.go("/usage?range=all");
+  await page.locator('svg a[href^="/sessions?since="]').first().focus();
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/sessions\?since=/);
+});
+
 test("the token does not stay in the address", async () => {
   await at.page.goto(at.server.address);
   await at.page.getByText("recent").first().waitFor();

@@ -13,5 +13,6 @@ pub(crate) mod session;
 pub(crate) mod sessions;
 pub(crate) mod settings;
 pub(crate) mod status;
+pub(crate) mod timeline;
 pub(crate) mod turns;
 pub(crate) mod usage;

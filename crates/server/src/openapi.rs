@@ -10,7 +10,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::api::{
-    calls, changes, find, items, labels, overview, raw, search, session, sessions, settings, status, turns, usage,
+    calls, changes, find, items, labels, overview, raw, search, session, sessions, settings, status, timeline, turns,
+    usage,
 };
 use crate::event::Event;
 
@@ -55,7 +56,7 @@ impl Operation {
 }
 
 /// All operations, in the order of the router.
-const OPERATIONS: [Operation; 28] = [
+const OPERATIONS: [Operation; 29] = [
     get("/api/status", "Version, folders and state of the index", Reply::Json(schema::<status::Status>)),
     get("/api/events", "Changes as they happen, one a line", Reply::Lines(schema::<Event>)),
     get("/api/openapi.json", "This document", Reply::Json(schema::<Value>)),
@@ -72,6 +73,7 @@ const OPERATIONS: [Operation; 28] = [
     get("/api/sessions/{key}/calls/diff", "Compares two requests", Reply::Json(schema::<Vec<CallDiff<'static>>>))
         .params(schema::<calls::DiffParams>),
     get("/api/sessions/{key}/changes", "Files that the session changed", Reply::Json(schema::<Vec<FileChange>>)),
+    get("/api/sessions/{key}/timeline", "What happened in each turn", Reply::Json(schema::<timeline::TurnTimelines>)),
     get("/api/sessions/{key}/explain", "Where time and money went", Reply::Json(schema::<Report>)),
     get("/api/sessions/{key}/export", "The session as a file to save", Reply::Content("application/octet-stream"))
         .params(schema::<changes::ExportParams>),

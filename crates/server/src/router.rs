@@ -9,8 +9,8 @@ use axum::routing::{any, get, post};
 
 use crate::access::guard;
 use crate::api::{
-    calls, changes, events, find, items, labels, overview, raw, search, session, sessions, settings, status, turns,
-    usage,
+    calls, changes, events, find, items, labels, overview, raw, search, session, sessions, settings, status, timeline,
+    turns, usage,
 };
 use crate::app::App;
 use crate::assets::serve_file;
@@ -37,6 +37,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/api/sessions/{key}/raw", get(raw::raw))
         .route("/api/sessions/{key}/star", post(labels::star))
         .route("/api/sessions/{key}/tags", post(labels::tags))
+        .route("/api/sessions/{key}/timeline", get(timeline::timeline))
         .route("/api/sessions/{key}/title", post(labels::title))
         .route("/api/sessions/{key}/turns", get(turns::turns))
         .route("/api/settings", get(settings::read).put(settings::write))

@@ -1,7 +1,7 @@
 // The page's names for the types of the HTTP API. The types are generated from those of the server.
 import type * as api from "./types/api.ts";
 
-export type { FileChange, ItemKind, Match, Overview, Problem, Settings, Status } from "./types/api.ts";
+export type { FileChange, ItemKind, Match, Overview, Problem, Settings, Status, TurnTimelines } from "./types/api.ts";
 export type TokenCounts = api.Tokens;
 export type SessionRow = api.ShownSession;
 export type SessionList = api.SessionPage;

@@ -218,6 +218,15 @@ fn calls_cache_explanation_and_changes_are_those_of_the_commands() {
     let explain = server.json(&format!("/api/sessions/{TIDE}/explain"));
     assert_eq!(explain["session_id"], TIDE);
     // The second answer is the document that was kept.
+    let timeline = server.json(&format!("/api/sessions/{TIDE}/timeline"));
+    let turns = timeline["turns"].as_array().unwrap();
+    assert_eq!(turns.len(), explain["money"]["turns"].as_array().unwrap().len());
+    for turn in turns {
+        let spans = turn["spans"].as_array().unwrap();
+        let sum: u64 = spans.iter().map(|span| span["duration_ms"].as_u64().unwrap()).sum();
+        assert_eq!(turn["duration_ms"], sum);
+    }
+    assert_eq!(turns[0]["spans"][0]["activity"], "model");
     assert_eq!(server.json(&format!("/api/sessions/{TIDE}/explain")), explain);
     let changes = server.json(&format!("/api/sessions/{TIDE}/changes"));
     assert!(changes[0]["diff"].as_str().unwrap().starts_with("--- "), "{changes}");

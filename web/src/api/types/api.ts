@@ -915,6 +915,32 @@ export interface TurnRow {
   cost_usd: number;
 }
 
+/** A part of a turn. */
+export interface TurnSpan {
+  /** Milliseconds from the beginning of the turn, without idle time. */
+  start_ms: number;
+  duration_ms: number;
+  /** `model`, `tools`, `waiting`, `hooks`, `retries` or `compaction`. */
+  activity: string;
+  /** Name of the tool. */
+  tool: string | null;
+  /** Line of the entry that ended the span. */
+  line: number;
+}
+
+/** One turn. The lengths of the spans add up to its duration. */
+export interface TurnTimeline {
+  /** Number of the turn, from 1. */
+  turn: number;
+  duration_ms: number;
+  spans: TurnSpan[];
+}
+
+/** The turns of a session, each with the parts of its time. */
+export interface TurnTimelines {
+  turns: TurnTimeline[];
+}
+
 /** A report, in the shape of `quipu usage --json`. */
 export interface UsageDocument {
   rows: UsageFields[];
