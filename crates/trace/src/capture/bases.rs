@@ -51,26 +51,32 @@ pub(super) struct Bases {
 }
 
 impl Bases {
-    /// Describes a request by the most similar earlier one and keeps it for later ones. New
-    /// bytes are appended to `literals`.
-    pub(super) fn encode(&mut self, call: u64, head: Bytes, body: Bytes, literals: &mut Vec<u8>) -> RequestSteps {
-        let similar = self.most_similar(&body);
+    /// Describes a request by the most similar earlier one and keeps it for later ones. The
+    /// parts with new bytes are appended to `literals`.
+    pub(super) fn encode<'n>(
+        &mut self,
+        call: u64,
+        head: &'n Bytes,
+        body: &'n Bytes,
+        literals: &mut Vec<&'n [u8]>,
+    ) -> RequestSteps {
+        let similar = self.most_similar(body);
         let empty = Base { call: 0, head: Bytes::new(), body: Bytes::new() };
         let base = similar.map_or(&empty, |index| &self.kept[index]);
         let mut steps = RequestSteps {
             base: similar.map(|_| base.call),
-            head: delta::encode(&base.head, &head, literals),
-            body: delta::encode(&base.body, &body, literals),
-            body_crc32: crc32fast::hash(&body),
+            head: delta::encode(&base.head, head, literals),
+            body: delta::encode(&base.body, body, literals),
+            body_crc32: crc32fast::hash(body),
             body_omitted: false,
             drop: std::mem::take(&mut self.unannounced_drops),
         };
         // A request that continues its base takes its place.
-        let continued = similar.filter(|_| delta::common_prefix(&base.body, &body) >= base.body.len() / 2);
+        let continued = similar.filter(|_| delta::common_prefix(&base.body, body) >= base.body.len() / 2);
         if let Some(index) = continued {
             steps.drop.push(self.kept.remove(index).call);
         }
-        self.kept.push(Base { call, head, body });
+        self.kept.push(Base { call, head: head.clone(), body: body.clone() });
         let mut bytes: usize = self.kept.iter().map(Base::len).sum();
         while bytes > MAX_BASE_BYTES && self.kept.len() > 1 {
             let oldest = self.kept.remove(0);

@@ -18,15 +18,15 @@ const RESYNC_WINDOW_BYTES: usize = 16 << 10;
 /// Distance of the places in the base that the search looks for.
 const RESYNC_STRIDE: usize = 16;
 
-/// Describes `new` by `base`. New bytes are appended to `literals`.
-pub(super) fn encode(base: &[u8], new: &[u8], literals: &mut Vec<u8>) -> Vec<Step> {
+/// Describes `new` by `base`. The parts with new bytes are appended to `literals`.
+pub(super) fn encode<'n>(base: &[u8], new: &'n [u8], literals: &mut Vec<&'n [u8]>) -> Vec<Step> {
     let mut steps = Vec::new();
     let (mut at, mut in_base, mut literal_start) = (0, 0, 0);
     let mut suffix = None;
     loop {
         let same = common_prefix(&base[in_base..], &new[at..]);
         if same >= MIN_COPY_BYTES {
-            literals.extend_from_slice(&new[literal_start..at]);
+            literals.push(&new[literal_start..at]);
             steps.push([at - literal_start, in_base, same]);
             literal_start = at + same;
         }
@@ -47,7 +47,7 @@ pub(super) fn encode(base: &[u8], new: &[u8], literals: &mut Vec<u8>) -> Vec<Ste
         let suffix = common_suffix(&base[in_base..], rest);
         let copied = if suffix >= MIN_COPY_BYTES { suffix } else { 0 };
         let (literal, _) = rest.split_at(rest.len() - copied);
-        literals.extend_from_slice(literal);
+        literals.push(literal);
         steps.push([literal.len(), base.len() - copied, copied]);
     }
     steps
@@ -115,6 +115,7 @@ mod tests {
     fn check(base: &[u8], new: &[u8]) -> usize {
         let mut literals = Vec::new();
         let steps = encode(base, new, &mut literals);
+        let literals = literals.concat();
         let mut rest = literals.as_slice();
         assert_eq!(decode(base, &steps, &mut rest).as_deref(), Some(new));
         assert!(rest.is_empty());

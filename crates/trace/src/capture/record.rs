@@ -112,6 +112,13 @@ fn is_zero(number: &u64) -> bool {
 
 /// Appends a record with a payload in parts.
 pub(super) fn write_record(out: &mut Vec<u8>, kind: RecordKind, call: u64, micros: u64, payload: &[&[u8]]) {
+    write_record_header(out, kind, call, micros, payload);
+    payload.iter().for_each(|part| out.extend_from_slice(part));
+    out.push(b'\n');
+}
+
+/// Appends what is before the payload of a record. A line break follows the payload.
+pub(super) fn write_record_header(out: &mut Vec<u8>, kind: RecordKind, call: u64, micros: u64, payload: &[&[u8]]) {
     let name = KINDS.iter().find(|(known, _)| *known == kind).map_or("", |(_, name)| name);
     let length: usize = payload.iter().map(|part| part.len()).sum();
     let start = out.len();
@@ -121,8 +128,6 @@ pub(super) fn write_record(out: &mut Vec<u8>, kind: RecordKind, call: u64, micro
     checksum.update(&out[start..]);
     payload.iter().for_each(|part| checksum.update(part));
     let _ = writeln!(out, "{:08x}", checksum.finalize());
-    payload.iter().for_each(|part| out.extend_from_slice(part));
-    out.push(b'\n');
 }
 
 /// A place in the file that holds no valid record.

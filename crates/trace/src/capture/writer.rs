@@ -17,14 +17,22 @@ use super::delta;
 use super::folder::SessionList;
 use super::log::{Item, LogOptions, MAX_WRITE_DELAY, Queue, Queued, QueuedRequest, RequestBody};
 use super::mask::{Secrets, StreamMasker};
-use super::record::{EndRecord, GapRecord, RecordKind, ResponseSteps, StartRecord, write_record};
+use super::record::{EndRecord, GapRecord, RecordKind, ResponseSteps, StartRecord, write_record, write_record_header};
 use crate::credentials::exchanges_credentials;
 
 /// Version of the format.
 const FORMAT: u32 = 1;
 
-/// Frames of one call that arrive within this time are one record.
+/// Frames of one call that arrive within this time are one record, up to [`MAX_MERGED_BYTES`].
 const MERGE_MICROS: u64 = 1000;
+
+const MAX_MERGED_BYTES: usize = 64 << 10;
+
+/// Records are handed to the kernel when there are this many bytes of them.
+const MAX_BUFFERED_BYTES: usize = 256 << 10;
+
+/// Parts of a request of this length are written from where they are, not copied.
+const MIN_DIRECT_BYTES: usize = 64 << 10;
 
 const SESSION_HEADER: &str = "x-claude-code-session-id";
 
@@ -127,6 +135,9 @@ impl Writer {
             self.lose_requests(lost_requests);
             for queued in items {
                 self.write(queued);
+                if self.buffer.len() >= MAX_BUFFERED_BYTES {
+                    self.flush();
+                }
             }
             self.flush();
         }
@@ -184,13 +195,15 @@ impl Writer {
         let body_omitted = body.is_none();
         let body = body.unwrap_or_default();
         let mut literals = Vec::new();
-        let mut steps = self.bases.encode(call, head, body.clone(), &mut literals);
+        let mut steps = self.bases.encode(call, &head, &body, &mut literals);
         steps.body_omitted = body_omitted;
         self.write_pending();
         let steps = to_json(&steps);
-        write_record(&mut self.buffer, RecordKind::Request, call, micros, &[&steps, b"\n", &literals]);
-        drop(literals);
-        if !self.flush() {
+        let mut payload = vec![steps.as_slice(), b"\n"];
+        payload.append(&mut literals);
+        write_record_header(&mut self.buffer, RecordKind::Request, call, micros, &payload);
+        payload.push(b"\n");
+        if !self.flush_with(&payload) {
             return self.lose_requests(1);
         }
         let delay = request.queued_at.elapsed();
@@ -212,8 +225,10 @@ impl Writer {
         let head = self.head(status_line, headers);
         let (base, earlier) = self.last_response.take().map_or((None, Bytes::new()), |(call, head)| (Some(call), head));
         let mut literals = Vec::new();
-        let steps = ResponseSteps { base, head: delta::encode(&earlier, &head, &mut literals) };
-        write_record(&mut self.buffer, RecordKind::Response, call, micros, &[&to_json(&steps), b"\n", &literals]);
+        let steps = to_json(&ResponseSteps { base, head: delta::encode(&earlier, &head, &mut literals) });
+        let mut payload = vec![steps.as_slice(), b"\n"];
+        payload.append(&mut literals);
+        write_record(&mut self.buffer, RecordKind::Response, call, micros, &payload);
         self.last_response = Some((call, head));
     }
 
@@ -237,6 +252,7 @@ impl Writer {
         if let Some(pending) = &mut self.pending
             && pending.call == call
             && micros.saturating_sub(pending.micros) < MERGE_MICROS
+            && pending.bytes.len() < MAX_MERGED_BYTES
         {
             return pending.bytes.extend_from_slice(bytes);
         }
@@ -276,13 +292,15 @@ impl Writer {
     /// did before.
     fn flush(&mut self) -> bool {
         self.write_pending();
-        if self.buffer.is_empty() {
-            return true;
-        }
-        let written = self.file.write_all(&self.buffer);
+        self.buffer.is_empty() || self.flush_with(&[])
+    }
+
+    /// As [`flush`](Self::flush), with the rest of the last record in the buffer.
+    fn flush_with(&mut self, rest: &[&[u8]]) -> bool {
+        let written = self.write_out(rest);
         let mut stats = self.queue.stats.lock();
         match &written {
-            Ok(()) => self.length += self.buffer.len() as u64,
+            Ok(bytes) => self.length += bytes,
             Err(error) => {
                 stats.error = Some(error.to_string());
                 // If this fails too, a reader finds the damage and continues after it.
@@ -301,9 +319,25 @@ impl Writer {
             }
         }
         self.buffer.clear();
-        // A large request must not keep its memory.
-        self.buffer.shrink_to(1 << 20);
         written.is_ok()
+    }
+
+    /// Writes the buffer and what follows it; returns the number of bytes. Large parts are not
+    /// copied: with the request itself and the one before it they would need as much memory again.
+    fn write_out(&mut self, rest: &[&[u8]]) -> io::Result<u64> {
+        let mut written = 0;
+        for part in rest {
+            if part.len() < MIN_DIRECT_BYTES {
+                self.buffer.extend_from_slice(part);
+                continue;
+            }
+            self.file.write_all(&self.buffer)?;
+            self.file.write_all(part)?;
+            written += (self.buffer.len() + part.len()) as u64;
+            self.buffer.clear();
+        }
+        self.file.write_all(&self.buffer)?;
+        Ok(written + self.buffer.len() as u64)
     }
 
     /// Lists the session of a request, if it is new.

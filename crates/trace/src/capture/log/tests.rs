@@ -22,6 +22,10 @@ struct FileState {
     bytes: Vec<u8>,
     is_blocked: bool,
     is_full: bool,
+    /// Size from which on the disk is full.
+    max_bytes: Option<usize>,
+    /// Address and length of each text that was written.
+    writes: Vec<(usize, usize)>,
 }
 
 impl TestFile {
@@ -50,7 +54,8 @@ impl Write for TestFile {
         while state.is_blocked {
             self.0.1.wait(&mut state);
         }
-        if state.is_full {
+        state.writes.push((bytes.as_ptr().addr(), bytes.len()));
+        if state.is_full || state.max_bytes.is_some_and(|max| state.bytes.len() + bytes.len() > max) {
             // A full disk takes a part of a record.
             state.bytes.extend_from_slice(&bytes[..bytes.len() / 2]);
             return Err(io::ErrorKind::StorageFull.into());
@@ -132,6 +137,43 @@ async fn a_full_disk_leaves_a_file_that_can_be_read() {
     assert_eq!((calls[0].response_body.as_slice(), calls[0].lost_bytes), (&b"kept"[..], 4));
     assert_eq!(calls[1].request_body.as_deref(), Some(format!("{text}three").as_bytes()));
     assert_eq!((calls[1].number, calls[1].end), (3, CallEnd::ClientAborted));
+}
+
+#[tokio::test]
+async fn a_disk_that_is_full_in_the_middle_of_a_large_request_leaves_a_file_that_can_be_read() {
+    let (log, file) = start(None);
+    drop(log.begin(&head(), body("one")).await);
+    file.set(|state| state.max_bytes = Some(200 << 10));
+    drop(log.begin(&head(), RequestBody::Whole(vec![b'x'; 300 << 10].into())).await);
+    file.set(|state| state.max_bytes = None);
+    drop(log.begin(&head(), body("three")).await);
+    let stats = log.finish();
+    assert_eq!((stats.calls, stats.lost_requests), (2, 1));
+    assert_eq!(stats.bytes, file.0.0.lock().bytes.len() as u64);
+    let (calls, problems) = file.read();
+    assert_eq!(problems, ["1 requests were forwarded without a record"]);
+    assert_eq!(calls[1].request_body.as_deref(), Some(&b"three"[..]));
+}
+
+#[tokio::test]
+async fn large_bodies_are_not_held_a_second_time() {
+    let (log, file) = start(None);
+    let request: Bytes = vec![b'x'; 3 << 20].into();
+    let mut call = log.begin(&head(), RequestBody::Whole(request.clone())).await;
+    let frame = Bytes::from(vec![b'y'; 16 << 10]);
+    for _ in 0..200 {
+        call.frame(&frame);
+    }
+    call.end(CallEnd::Completed, None);
+    log.finish();
+    // The request is written from where it is, and the response a little at a time.
+    let writes = file.0.0.lock().writes.clone();
+    let (large, small): (Vec<_>, Vec<_>) = writes.into_iter().partition(|(_, length)| *length > 512 << 10);
+    assert_eq!(large, [(request.as_ptr().addr(), request.len())]);
+    assert!(small.len() > 5, "{small:?}");
+    let (calls, _) = file.read();
+    assert_eq!(calls[0].request_body.as_deref(), Some(&request[..]));
+    assert_eq!(calls[0].response_body.len(), 200 * frame.len());
 }
 
 #[tokio::test]

@@ -21,6 +21,14 @@ use crate::capture::log::{CaptureLog, RequestBody};
 /// Longest request body that is held in memory and recorded: twice what the API accepts.
 const MAX_RECORDED_BODY_BYTES: usize = 64 << 20;
 
+/// Bodies from this length on get at least [`MAPPED_BYTES`] of address space.
+const LARGE_BODY_BYTES: usize = 1 << 20;
+
+/// Allocations of this length always get their own pages, which are given back when the body is
+/// dropped. Shorter ones may come from the heap of the allocator, which then keeps as much memory
+/// as a body for later. Pages that are not written to take no memory.
+const MAPPED_BYTES: usize = (32 << 20) + 1;
+
 /// Body of a request to the upstream.
 pub(super) type OutgoingBody = UnsyncBoxBody<Bytes, hyper::Error>;
 
@@ -97,7 +105,8 @@ pub(super) fn error_chain(error: &dyn Error) -> String {
 /// is forwarded as it arrives.
 async fn read_body(mut incoming: Incoming) -> Result<(RequestBody, OutgoingBody), hyper::Error> {
     let expected = usize::try_from(incoming.size_hint().lower()).unwrap_or(MAX_RECORDED_BODY_BYTES);
-    let mut body = BytesMut::with_capacity(expected.min(MAX_RECORDED_BODY_BYTES));
+    let capacity = if expected < LARGE_BODY_BYTES { expected } else { expected.max(MAPPED_BYTES) };
+    let mut body = BytesMut::with_capacity(capacity.min(MAX_RECORDED_BODY_BYTES));
     while let Some(frame) = incoming.frame().await {
         if let Ok(data) = frame?.into_data() {
             body.extend_from_slice(&data);
