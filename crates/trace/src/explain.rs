@@ -20,7 +20,7 @@ use quipu_conversation::{SubagentRef, Tokens, headline};
 use quipu_message::{ToolUseId, View};
 use quipu_transcript::{FileError, find, for_each_view};
 
-pub use self::advice::Advice;
+pub use self::advice::{Advice, AdviceKind};
 use self::filling::FillingBuilder;
 use self::money::MoneyBuilder;
 pub use self::money::{Moment, Money, TurnMoney};

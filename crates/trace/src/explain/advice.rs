@@ -8,10 +8,40 @@ use super::Explanation;
 use super::report::Report;
 use crate::cache::{Cause, Policy};
 
+/// What a piece of advice is about.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum AdviceKind {
+    /// Misses of the prompt cache with one cause.
+    CacheMiss,
+    /// Another policy for the prompt cache.
+    Policy,
+    /// Long prompts.
+    LargeContext,
+    /// Questions and permission requests.
+    Waiting,
+    /// Failed API calls.
+    Retries,
+    /// Hooks that ran long.
+    Hooks,
+    /// A tool that ran most of the time.
+    SlowTool,
+}
+
 /// One piece of advice.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Advice {
+    /// What the advice is about.
+    pub kind: AdviceKind,
+    /// Name of the cause, the policy or the tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    /// Number of misses or API calls, or percentage of the busy time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub number: Option<u64>,
     /// What to do, and why.
     pub text: String,
     /// What it would have saved in this session, in US dollars; 0 if it only saves time.
@@ -34,7 +64,13 @@ pub(super) fn advise(report: &Report, explanation: &Explanation, prices: &Prices
     for (cause, misses) in misses.filter(|(_, misses)| misses.cost_usd >= min_usd) {
         let times = if misses.misses == 1 { "once".to_owned() } else { format!("{} times", misses.misses) };
         let text = format!("the prompt cache missed {times} because of {}: {}", cause.replace('_', " "), misses.advice);
-        advice.push(Advice { text, saves_usd: misses.cost_usd });
+        advice.push(Advice {
+            kind: AdviceKind::CacheMiss,
+            subject: Some((*cause).to_owned()),
+            number: Some(misses.misses as u64),
+            text,
+            saves_usd: misses.cost_usd,
+        });
     }
     advice.extend(policy_advice(report, min_usd));
     let saves_usd = large_context_cost(explanation, prices);
@@ -44,7 +80,8 @@ pub(super) fn advise(report: &Report, explanation: &Explanation, prices: &Prices
             "{calls} API calls had a prompt of more than {} thousand tokens; start a new session or compact between tasks",
             LARGE_CONTEXT_TOKENS / 1000
         );
-        advice.push(Advice { text, saves_usd });
+        let number = Some(calls as u64);
+        advice.push(Advice { kind: AdviceKind::LargeContext, subject: None, number, text, saves_usd });
     }
     advice.sort_by(|a, b| b.saves_usd.total_cmp(&a.saves_usd));
     advice.extend(time_advice(report));
@@ -59,7 +96,8 @@ fn policy_advice(report: &Report, min_usd: f64) -> Vec<Advice> {
     let savings = policies.into_iter().filter_map(|policy| {
         let saves_usd = sent.cost_usd - cost_of(policy)?.cost_usd;
         let text = format!("the same calls cost less if {} (what if: {})", policy.description(), policy.name());
-        (saves_usd >= min_usd).then_some(Advice { text, saves_usd })
+        let subject = Some(policy.name().to_owned());
+        (saves_usd >= min_usd).then_some(Advice { kind: AdviceKind::Policy, subject, number: None, text, saves_usd })
     });
     savings.collect()
 }
@@ -80,19 +118,27 @@ fn time_advice(report: &Report) -> Vec<Advice> {
     let is_long = |part: u64| part >= 10_000 && part * 10 >= busy;
     let percent = |part: u64| part * 100 / busy.max(1);
     let mut advice = Vec::new();
-    let mut push = |text: String| advice.push(Advice { text, saves_usd: 0.0 });
+    let mut push = |kind, part, subject: Option<&String>, text: &dyn Fn(u64) -> String| {
+        let (percent, subject) = (percent(part), subject.cloned());
+        advice.push(Advice { kind, subject, number: Some(percent), text: text(percent), saves_usd: 0.0 });
+    };
     if is_long(time.waiting) {
-        push(format!(
-            "questions and permission requests waited for the user during {} % of the busy time; allow rules for \
-             commands that are always approved",
-            percent(time.waiting)
-        ));
+        push(AdviceKind::Waiting, time.waiting, None, &|percent| {
+            format!(
+                "questions and permission requests waited for the user during {percent} % of the busy time; allow \
+                 rules for commands that are always approved"
+            )
+        });
     }
     if is_long(time.retries) {
-        push(format!("failed API calls waited to be sent again during {} % of the busy time", percent(time.retries)));
+        push(AdviceKind::Retries, time.retries, None, &|percent| {
+            format!("failed API calls waited to be sent again during {percent} % of the busy time")
+        });
     }
     if is_long(time.hooks) {
-        push(format!("hooks ran during {} % of the busy time; make slow ones asynchronous", percent(time.hooks)));
+        push(AdviceKind::Hooks, time.hooks, None, &|percent| {
+            format!("hooks ran during {percent} % of the busy time; make slow ones asynchronous")
+        });
     }
     if let Some((tool, duration)) = time.tools.iter().max_by_key(|(_, duration)| **duration)
         && *duration * 2 >= busy
@@ -103,7 +149,9 @@ fn time_advice(report: &Report) -> Vec<Advice> {
             name if name.is_agent() => "; run subagents in the background",
             _ => "",
         };
-        push(format!("{tool} ran during {} % of the busy time{hint}", percent(*duration)));
+        push(AdviceKind::SlowTool, *duration, Some(tool), &|percent| {
+            format!("{tool} ran during {percent} % of the busy time{hint}")
+        });
     }
     advice
 }

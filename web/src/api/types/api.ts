@@ -5,11 +5,20 @@ export type ActivityState = "new" | "working" | "tool" | "permission" | "questio
 
 /** One piece of advice. */
 export interface Advice {
+  /** What the advice is about. */
+  kind: AdviceKind;
+  /** Name of the cause, the policy or the tool. */
+  subject?: string | null;
+  /** Number of misses or API calls, or percentage of the busy time. */
+  number?: number | null;
   /** What to do, and why. */
   text: string;
   /** What it would have saved in this session, in US dollars; 0 if it only saves time. */
   saves_usd: number;
 }
+
+/** What a piece of advice is about. */
+export type AdviceKind = "cache_miss" | "policy" | "large_context" | "waiting" | "retries" | "hooks" | "slow_tool";
 
 /** One part of a request: the system prompt, the tools, a kind of context, the history or the question. */
 export interface AnatomyPart {
