@@ -7,9 +7,9 @@ mod text;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use quipu_trace::Trace;
 use quipu_trace::capture::CaptureFolder;
 use quipu_trace::explain::{ExplainBuilder, Report, Timeline};
+use quipu_trace::{CallSource, Trace};
 
 use crate::args::{ExplainArgs, ExplainFormat};
 use crate::catalogue::data_folder;
@@ -32,7 +32,10 @@ pub(crate) fn run(args: &ExplainArgs, global: &GlobalArgs, output: &Output) -> R
     let id = path.file_stem().unwrap_or_default().to_string_lossy();
     let trace = match &args.capture {
         Some(capture) => Trace::open(&[capture])?.keep_session(&id),
-        None => Trace::open_session(&path, data_folder().as_deref().map(CaptureFolder::in_data_folder).as_ref())?,
+        None => {
+            let captures = data_folder().as_deref().map(CaptureFolder::in_data_folder);
+            Trace::open_session(&path, captures.as_ref(), CallSource::Complete)?
+        }
     };
     let report = Report::new(&explanation, &trace, &prices);
     let title = explanation.headline.unwrap_or_else(|| "(no prompt)".to_owned());

@@ -3,8 +3,8 @@
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use quipu_render::FileChange;
+use quipu_trace::CallDiff;
 use quipu_trace::explain::Report;
-use quipu_trace::{CallDiff, TraceRows};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
@@ -68,8 +68,14 @@ const OPERATIONS: [Operation; 29] = [
     get("/api/sessions/{key}", "Structure of a session", Reply::Json(schema::<session::SessionStructure<'static>>)),
     get("/api/sessions/{key}", "Deletes a session", Reply::Json(schema::<labels::DeleteReply>))
         .with_body("delete", None),
-    get("/api/sessions/{key}/cache", "What the prompt cache did", Reply::Json(schema::<calls::CacheDocument<'static>>)),
-    get("/api/sessions/{key}/calls", "API calls, branches and turns", Reply::Json(schema::<TraceRows<'static>>)),
+    get("/api/sessions/{key}/cache", "What the prompt cache did", Reply::Json(schema::<calls::CacheDocument<'static>>))
+        .params(schema::<calls::CallParams>),
+    get(
+        "/api/sessions/{key}/calls",
+        "API calls, branches and turns",
+        Reply::Json(schema::<calls::CallsDocument<'static>>),
+    )
+    .params(schema::<calls::CallParams>),
     get("/api/sessions/{key}/calls/diff", "Compares two requests", Reply::Json(schema::<Vec<CallDiff<'static>>>))
         .params(schema::<calls::DiffParams>),
     get("/api/sessions/{key}/changes", "Files that the session changed", Reply::Json(schema::<Vec<FileChange>>)),

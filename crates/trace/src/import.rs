@@ -3,7 +3,7 @@
 //! The format is recognised by content. A file is read a line, document or entry at a time;
 //! what cannot be read becomes a problem of the trace, and the rest is still read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -113,6 +113,19 @@ impl ImportError {
     }
 }
 
+/// Which calls of a session [`Trace::open_session`] opens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CallSource {
+    /// Those of the captures, which have every byte that was sent, if they have all calls of the
+    /// session file; or else those of the file.
+    #[default]
+    Complete,
+    /// Those of the captures, if there are any.
+    Captures,
+    /// Those that the session file records.
+    SessionFile,
+}
+
 impl Trace {
     /// Imports files and folders, in order. The subagent files of a session file are
     /// imported with it.
@@ -126,15 +139,32 @@ impl Trace {
         Ok(builder.finish())
     }
 
-    /// Opens the calls of a session file: those of its captures if there are any, which have every
-    /// byte that was sent, or else those that the file itself records. A capture may have calls of
-    /// other sessions, too; they are left out.
-    pub fn open_session(session: &Path, captures: Option<&CaptureFolder>) -> Result<Self, ImportError> {
+    /// Opens the calls of a session file, from its captures or from what the file records. A
+    /// capture may have calls of other sessions, too; they are left out.
+    pub fn open_session(
+        session: &Path,
+        captures: Option<&CaptureFolder>,
+        source: CallSource,
+    ) -> Result<Self, ImportError> {
         let id = session.file_stem().unwrap_or_default().to_string_lossy();
-        match captures.map(|folder| folder.captures_of_session(&id)).unwrap_or_default() {
-            captures if captures.is_empty() => Self::open(&[session]),
-            captures => Ok(Self::open(&captures)?.keep_session(&id)),
+        let captures = captures.map(|folder| folder.captures_of_session(&id)).unwrap_or_default();
+        if captures.is_empty() || source == CallSource::SessionFile {
+            return Self::open(&[session]);
         }
+        let captured = Self::open(&captures)?.keep_session(&id);
+        if source == CallSource::Captures {
+            return Ok(captured);
+        }
+        let recorded = Self::open(&[session])?;
+        Ok(if captured.has_responses_of(&recorded) { captured } else { recorded })
+    }
+
+    /// Whether each response of another trace is in this one.
+    fn has_responses_of(&self, other: &Self) -> bool {
+        let message_ids = |trace: &Self| -> BTreeSet<String> {
+            trace.calls.iter().filter_map(|call| call.response.message_id.clone()).collect()
+        };
+        message_ids(other).is_subset(&message_ids(self))
     }
 
     /// Removes the calls of other sessions. Changes nothing if no call names this session.

@@ -38,7 +38,7 @@ pub use builder::TraceBuilder;
 pub use call::{Call, CallEnd, CallIdentity, CallResponse, Endpoint, RequestParts, ToolCallRef};
 pub use diff::{Change, Difference, diff_requests};
 pub use export::{ExportedSpans, export_spans, write_har};
-pub use import::{CaptureFormat, ImportError};
+pub use import::{CallSource, CaptureFormat, ImportError};
 pub use prompt_store::{BlockPart, Breakpoint, MessageKey, PartKey, PromptMessage, PromptStore, TextId};
 pub use raw_call::{RawCall, RawResponse};
 pub use replay::read_recorded_calls;

@@ -41,7 +41,7 @@ export interface UsageReport {
 export type Explanation = api.Report;
 export type Call = api.CallRow;
 export type CallBranch = api.BranchRow;
-export type CallTrace = api.TraceRows;
+export type CallTrace = api.CallsDocument;
 export type CacheVerdict = api.CacheRow;
 export type CacheDocument = api.CacheDocument;
 export type CallDifference = api.CallDiff;

@@ -9,5 +9,6 @@ mod diff;
 mod explain;
 mod export;
 mod formats;
+mod session_calls;
 mod session_files;
 mod structure;

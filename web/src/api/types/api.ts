@@ -100,6 +100,11 @@ export interface CallDiff {
   differences: Difference[];
 }
 
+/** Which calls of a session to show. */
+export interface CallParams {
+  source?: Source;
+}
+
 /** One call and the parts of its request. */
 export interface CallRow {
   /** Id of the call. */
@@ -122,6 +127,18 @@ export interface CallRow {
   cost_usd: number | null;
   /** The parts of the request. */
   anatomy: AnatomyPart[];
+}
+
+/** The calls of a session, and where they come from. */
+export interface CallsDocument {
+  /** Sessions with their branches and turns. */
+  sessions: SessionCallRows[];
+  /** All calls, in order of time. */
+  calls: CallRow[];
+  /** Whether the calls are those of captures. */
+  is_captured: boolean;
+  /** Whether the session has captures. */
+  has_captures: boolean;
 }
 
 /** Misses of one cause. */
@@ -186,11 +203,13 @@ export interface DiagnosisRow {
   missed_tokens: number | null;
 }
 
+/** Which calls of a session to show. */
 export interface DiffParams {
   /** Id of the earlier call; the one before `b` in its branch without it. */
   a?: string | null;
   /** Id of the later call. */
   b: string;
+  source?: Source;
 }
 
 /** One difference between two requests. */
@@ -770,6 +789,8 @@ export interface ShownSession {
 
 export type SortBy = "time" | "cost" | "tokens" | "turns";
 
+export type Source = "captures" | "session_file" | "complete";
+
 export interface StarBody {
   starred: boolean;
 }
@@ -865,14 +886,6 @@ export interface ToolCard {
 
 /** Whether a tool call has a result, and which. */
 export type ToolStatus = "pending" | "success" | "failed";
-
-/** Shape of `quipu trace show --json`. */
-export interface TraceRows {
-  /** Sessions with their branches and turns. */
-  sessions: SessionCallRows[];
-  /** All calls, in order of time. */
-  calls: CallRow[];
-}
 
 /** One turn, with the API calls of its subagents. */
 export interface TurnFigure {
