@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use anyhow::Result;
 use quipu_conversation::ActivityState;
+use quipu_render::SessionContext;
 use quipu_transcript::{ChangeWatcher, LiveSession, NewSessions, SessionFollower};
 
 use crate::args::FollowArgs;
 use crate::claude_dirs::claude_dirs;
 use crate::global::GlobalArgs;
-use crate::live_view::{LiveView, SessionContext};
+use crate::live_view::LiveView;
 use crate::output::Output;
 use crate::sessions;
 use crate::skeleton::open_skeleton;

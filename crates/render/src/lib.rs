@@ -16,6 +16,7 @@
 //! |---|---|
 //! | print a conversation on a terminal | [`Terminal`] |
 //! | print items as they arrive | [`TerminalRenderer`] |
+//! | redraw the last rows of a terminal while items arrive | [`LiveScreen`] |
 //! | write a document to share | [`Markdown`], [`Html`] |
 //! | write a session to share, as one document | [`ExportedSession`] |
 //! | write the index of many documents | [`archive_html`], [`archive_markdown`] |
@@ -38,6 +39,7 @@ mod file_changes;
 pub mod format;
 mod highlight;
 mod html;
+mod live_screen;
 mod markdown;
 mod redact;
 mod sanitize;
@@ -53,6 +55,7 @@ pub use diff::{DiffLine, DiffLineKind};
 pub use export::{ExportFormat, ExportedSession};
 pub use file_changes::{ChangeStatus, FileChange, file_changes};
 pub use html::{Html, escape_html};
+pub use live_screen::{Cursor, LiveScreen, ScreenSize, SessionContext};
 pub use markdown::Markdown;
 pub use redact::Redactor;
 pub use sanitize::sanitize;

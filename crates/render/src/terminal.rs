@@ -103,3 +103,9 @@ impl Terminal {
         self.width.max(24)
     }
 }
+
+/// Text in the style of secondary text.
+pub(crate) fn dimmed(text: &str, color: bool) -> String {
+    let style = if color { palette::DIM } else { palette::PLAIN };
+    format!("{style}{text}{style:#}")
+}

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use quipu_conversation::{Activity, ActivityState};
-use quipu_render::sanitize;
+use quipu_render::{SessionContext, sanitize};
 use quipu_transcript::{ChangeWatcher, LiveSession, NewSessions, SessionFollower};
 use serde_json::json;
 
@@ -17,7 +17,7 @@ use super::{MAX_CHANGE_WAIT, TAIL_BYTES, print_status, session_context};
 use crate::args::FollowArgs;
 use crate::claude_dirs::claude_dirs;
 use crate::global::GlobalArgs;
-use crate::live_view::{LiveView, SessionContext};
+use crate::live_view::LiveView;
 use crate::output::Output;
 
 /// Sessions written within this time are followed from the start.

@@ -26,6 +26,8 @@ pub struct TerminalRenderer {
     day: String,
     /// The kind of the last item and how many rows it took.
     last_item: Option<(ItemKind, usize)>,
+    /// How long the next tool call ran, in seconds.
+    pub(super) call_seconds: Option<u64>,
 }
 
 /// Indent of the rows under a speaker's name.
@@ -36,7 +38,14 @@ const MAX_NOTICE_ROWS: usize = 6;
 impl TerminalRenderer {
     pub(super) fn new(terminal: Terminal) -> Self {
         let width = terminal.columns();
-        Self { terminal, width, is_subagent: false, speaker: None, day: String::new(), last_item: None }
+        let (speaker, day, last_item, call_seconds) = (None, String::new(), None, None);
+        Self { terminal, width, is_subagent: false, speaker, day, last_item, call_seconds }
+    }
+
+    /// Sets how long the tool call of the next item has been running, in seconds; `None` if that
+    /// is not known.
+    pub fn set_call_seconds(&mut self, seconds: Option<u64>) {
+        self.call_seconds = seconds;
     }
 
     /// A new renderer of this width for the items of a subagent.

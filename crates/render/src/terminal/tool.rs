@@ -9,6 +9,7 @@ use super::palette::{self, BOLD, DIM, ERROR, PENDING, PLAIN, SUCCESS};
 use super::renderer::{TerminalRenderer, plain_rows};
 use super::row::{Row, Span, hard_wrap, truncate_row, wrap};
 use crate::diff::{DiffLine, DiffLineKind};
+use crate::format;
 use crate::highlight::{Language, highlight};
 use crate::speaker::image_source_label;
 use crate::tool_call::{ToolCallPart, ToolCallView};
@@ -64,8 +65,11 @@ impl TerminalRenderer {
         if !view.subject.is_empty() {
             row.push(Span::plain(&format!(" {}", view.subject)));
         }
-        if !view.note.is_empty() {
-            row.push(Span::new(DIM, &format!(" ({})", view.note)));
+        let time = self.call_seconds.filter(|seconds| *seconds > 0).map(|seconds| format::duration(seconds as f64));
+        let notes: Vec<&str> =
+            [&*view.note, time.as_deref().unwrap_or_default()].into_iter().filter(|note| !note.is_empty()).collect();
+        if !notes.is_empty() {
+            row.push(Span::new(DIM, &format!(" ({})", notes.join(", "))));
         }
         let mut rows = wrap(&row, room.saturating_sub(2));
         if rows.len() > MAX_TITLE_ROWS && !self.terminal.show_full {
