@@ -427,8 +427,8 @@ impl Options {
 /// Program, timeouts and limits.
 impl Options {
     setters! {
-        /// Path of the agent program. By default: what `QUIPU_CLI` names, `claude` or
-        /// `quipu-agent` on the PATH, `quipu-agent` in the folder of this program.
+        /// Path of the agent program, or its name on the PATH or in the folder of this program. By
+        /// default: what `QUIPU_CLI` names, `claude` or `quipu-agent`.
         some cli(program: impl Into<PathBuf>) => cli;
         /// Accepts an agent of any version.
         flag skip_version_check => skip_version_check;

@@ -16,19 +16,25 @@ const MIN_AGENT_VERSION_TEXT: &str = "2.0.0";
 const PROGRAM_NAMES: [&str; 2] = ["claude", "quipu-agent"];
 
 /// The program to start: `named`, or the one that `QUIPU_CLI` names, `claude` or
-/// `quipu-agent` on the PATH, or `quipu-agent` in the folder of this program.
+/// `quipu-agent` on the PATH, or `quipu-agent` in the folder of this program. A name without a
+/// folder is looked for on the PATH, then in the folder of this program.
 #[expect(clippy::disallowed_methods, reason = "programs are found as a shell finds them")]
 pub(crate) fn find_program(named: Option<&Path>) -> Result<PathBuf, Error> {
-    if let Some(named) = named {
-        return Ok(named.to_owned());
-    }
-    if let Some(named) = env::var_os("QUIPU_CLI").filter(|name| !name.is_empty()) {
-        return Ok(named.into());
-    }
     let path = env::var_os("PATH").unwrap_or_default();
     let bundled = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.to_owned()));
+    let variable = env::var_os("QUIPU_CLI").filter(|name| !name.is_empty()).map(PathBuf::from);
+    if let Some(named) = named.map(Path::to_owned).or(variable) {
+        return Ok(find_named(&named, &path, bundled.as_deref()).unwrap_or(named));
+    }
     search_folders(&path, bundled.as_deref())
         .ok_or_else(|| Error::NotFound { names: PROGRAM_NAMES.map(str::to_owned).to_vec() })
+}
+
+/// A program that is given by its name alone, in the folders of `path` or else in `bundled`.
+fn find_named(name: &Path, path: &OsStr, bundled: Option<&Path>) -> Option<PathBuf> {
+    let is_name = name.components().count() == 1 && name.file_name().is_some_and(|file| file == name);
+    let find = |folders: &OsStr| which::which_in_global(name, Some(folders)).ok()?.next();
+    if is_name { find(path).or_else(|| find(bundled?.as_os_str())) } else { None }
 }
 
 /// The first program found in the folders of `path`, or else in the folder `bundled`.

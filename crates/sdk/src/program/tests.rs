@@ -34,5 +34,12 @@ fn the_path_is_searched_before_the_folder_of_this_program() {
     put("a/claude", 0o644);
     assert_eq!(found(), Some(ours));
     let theirs = put("b/claude", 0o755);
-    assert_eq!(found(), Some(theirs));
+    assert_eq!(found(), Some(theirs.clone()));
+    let named = |name: &str| find_named(Path::new(name), &path, Some(&dir.path().join("c")));
+    assert_eq!(named("claude"), Some(theirs));
+    let other = put("c/other-agent", 0o755);
+    assert_eq!(named("other-agent"), Some(other));
+    for no_name in ["missing", "./claude", "b/claude", "..", "/claude", ""] {
+        assert_eq!(named(no_name), None, "{no_name}");
+    }
 }
