@@ -362,6 +362,8 @@ wire! {
         header: opt String,
         /// The options to choose from.
         options: opt Vec<QuestionOption>,
+        /// Whether several options may be chosen.
+        multi_select: opt bool = "multiSelect",
     }
 }
 
@@ -370,6 +372,8 @@ wire! {
     pub struct QuestionOption {
         /// Text of the option.
         label: opt String,
+        /// What the option means.
+        description: opt String,
     }
 }
 
