@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Which of our crates each crate may use; DESIGN says why.
-const ALLOWED_CRATES: [(&str, &[&str]); 14] = [
+const ALLOWED_CRATES: [(&str, &[&str]); 15] = [
     ("quipu-message", &[]),
     ("quipu-conversation", &["quipu-message"]),
     ("quipu-api", &["quipu-message", "quipu-conversation"]),
@@ -21,6 +21,7 @@ const ALLOWED_CRATES: [(&str, &[&str]); 14] = [
         &["quipu-message", "quipu-conversation", "quipu-files", "quipu-transcript", "quipu-api", "quipu-otlp"],
     ),
     ("quipu-sdk", &["quipu-message", "quipu-conversation", "quipu-transcript"]),
+    ("quipu-console", &["quipu-message", "quipu-conversation", "quipu-files", "quipu-render", "quipu-sdk"]),
     ("quipu-trace", &["quipu-message", "quipu-conversation", "quipu-transcript", "quipu-api", "quipu-otlp"]),
     (
         "quipu-server",
@@ -39,6 +40,7 @@ const ALLOWED_CRATES: [(&str, &[&str]); 14] = [
         "quipu",
         &[
             "quipu-message",
+            "quipu-console",
             "quipu-conversation",
             "quipu-files",
             "quipu-transcript",

@@ -142,7 +142,8 @@ impl LiveConversation {
         self.title.as_deref()
     }
 
-    fn push(&mut self, line: u64, entry: Entry, bytes: usize) {
+    /// Adds one entry that was read already; `bytes` is the length of its line.
+    pub fn push(&mut self, line: u64, entry: Entry, bytes: usize) {
         if let Some(envelope) = entry.envelope() {
             if self.session_id.is_none() {
                 self.session_id = envelope.session_id.get().cloned();

@@ -8,6 +8,7 @@ use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use jiff::tz::TimeZone;
 
+use crate::chat::ChatArgs;
 use crate::filter::FilterArgs;
 use crate::global::GlobalArgs;
 use crate::part_args::PartArgs;
@@ -36,6 +37,7 @@ Examples:
   quipu ls                                                 the latest sessions
   quipu show latest                                        read a conversation
   quipu follow latest                                      watch it as it happens
+  quipu chat                                               chat with an agent
   quipu search 'tide table'                                find what was said
   quipu usage                                              tokens and cost by day
   claude -p hi --output-format stream-json --verbose | quipu show -
@@ -80,6 +82,9 @@ pub(crate) enum Command {
     /// Read, follow, search and count sessions in a web page on this machine
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(ServeArgs),
+    /// Chat with an agent in the terminal
+    #[command(after_help = crate::chat::EXAMPLES)]
+    Chat(ChatArgs),
     /// Print the command that resumes a session
     #[command(after_help = RESUME_EXAMPLES)]
     Resume(ResumeArgs),

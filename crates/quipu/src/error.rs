@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use quipu_api::mock::ScriptError;
+use quipu_console::ChatError;
 use quipu_conversation::price::PriceError;
 use quipu_index::IndexError;
 use quipu_server::ServerError;
@@ -123,6 +124,12 @@ fn code_and_hint(error: &anyhow::Error) -> (&'static str, String) {
         };
         return (collector.code(), hint.to_owned());
     }
+    if let Some(chat) = error.downcast_ref::<ChatError>() {
+        return (chat.code(), agent_hint(chat.code()).to_owned());
+    }
+    if let Some(agent) = error.downcast_ref::<quipu_sdk::Error>() {
+        return (agent.code(), agent_hint(agent.code()).to_owned());
+    }
     if let Some(script) = error.downcast_ref::<ScriptError>() {
         return (script.code(), script.hint().to_owned());
     }
@@ -166,6 +173,15 @@ fn code_and_hint(error: &anyhow::Error) -> (&'static str, String) {
         return (file.code(), hint.to_owned());
     }
     ("failed", String::new())
+}
+
+/// The hint for an error of an agent.
+fn agent_hint(code: &str) -> &'static str {
+    match code {
+        "sdk.not_found" | "sdk.cannot_start" => "name an agent with --agent, such as `claude` or `quipu-agent`",
+        "sdk.too_old" => "update the agent, or name another with --agent",
+        _ => "",
+    }
 }
 
 /// Prints a usage error of clap, or the help or version that was asked for.

@@ -8,6 +8,7 @@ mod args;
 #[cfg(feature = "capture")]
 mod capture;
 mod catalogue;
+mod chat;
 mod check;
 mod child_command;
 mod claude_dirs;
@@ -113,6 +114,7 @@ fn run(args: &Args, output: &Output) -> Result<ExitCode> {
         Command::Capture(capture) => capture::run(capture, &args.global, output),
         Command::Serve(serve) => serve::run(serve, &args.global, output),
         Command::Replay(replay) => replay::run(replay, &args.global, output),
+        Command::Chat(chat) => chat::run(chat, &args.global, output),
         Command::Resume(resume) => resume::run(resume, &args.global, output),
         Command::Rename(rename) => manage::rename(rename, &args.global, output),
         Command::Tag(tag) => manage::tag(tag, &args.global, output),

@@ -2,8 +2,10 @@
 
 use std::fmt::{self, Write};
 
-use quipu_conversation::ScreenItem;
+use anstyle::Style;
+use quipu_conversation::{ScreenItem, ToolCard};
 
+use crate::sanitize::sanitize;
 use crate::session_details::SessionDetails;
 use crate::thinking::ThinkingDisplay;
 
@@ -91,6 +93,31 @@ impl Terminal {
             // Writing to a string cannot fail.
             let _ = write_row(&row, self.color, &mut text);
         }
+        text
+    }
+
+    /// Wraps a text in one style to the width, each line on rows of its own.
+    pub fn wrap(&self, text: &str, style: Style) -> Vec<String> {
+        let rows = renderer::plain_rows(&sanitize(text), style, self.columns());
+        rows.iter().map(|row| self.row_text(row)).collect()
+    }
+
+    /// Rows of a tool call alone, without the name of the speaker.
+    pub fn tool_call_rows(&self, card: &ToolCard) -> Vec<String> {
+        let rows = self.renderer().tool_rows(card, self.columns());
+        rows.iter().map(|row| self.row_text(row)).collect()
+    }
+
+    /// One row in one style, truncated to the width.
+    pub fn truncate(&self, text: &str, style: Style) -> String {
+        self.row_text(&row::truncate_row(&[Span::new(style, text)], self.columns()))
+    }
+
+    fn row_text(&self, row: &[Span]) -> String {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = write_row(row, self.color, &mut text);
+        text.truncate(text.trim_end_matches('\n').len());
         text
     }
 

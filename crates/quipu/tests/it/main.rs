@@ -5,6 +5,8 @@ mod agent;
 mod answer;
 mod capture;
 mod capture_tls;
+#[cfg(unix)]
+mod chat;
 mod check;
 mod diff;
 mod explain;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::pty_runner;
 
-/// A command that runs on a terminal of 80 columns and 24 rows.
+/// A command that runs on a terminal, of 80 columns and 24 rows if no other size is given.
 pub(crate) struct OnTerminal {
     child: Child,
     output: Receiver<Vec<u8>>,
@@ -20,7 +20,12 @@ pub(crate) struct OnTerminal {
 impl OnTerminal {
     /// Starts a command; with `stdin`, it reads from there instead of the terminal.
     pub(crate) fn start(command: &mut Command, stdin: Option<Stdio>) -> Self {
-        let (ours, theirs) = pty_runner::open(24, 80);
+        Self::start_sized(command, stdin, 24, 80)
+    }
+
+    /// Starts a command on a terminal of another size.
+    pub(crate) fn start_sized(command: &mut Command, stdin: Option<Stdio>, rows: u16, columns: u16) -> Self {
+        let (ours, theirs) = pty_runner::open(rows, columns);
         let end = || Stdio::from(theirs.as_fd().try_clone_to_owned().unwrap());
         command.stdin(stdin.unwrap_or_else(end)).stdout(end()).stderr(end()).env("TERM", "xterm");
         let child = command.spawn().unwrap();
@@ -35,7 +40,7 @@ impl OnTerminal {
                 }
             }
         });
-        Self { child, output, screen: vt100::Parser::new(24, 80, 1000), input: File::from(ours) }
+        Self { child, output, screen: vt100::Parser::new(rows, columns, 1000), input: File::from(ours) }
     }
 
     pub(crate) fn child(&mut self) -> &mut Child {

@@ -1,0 +1,200 @@
+//! `quipu chat`
+
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use quipu_console::{ChatOptions, run_chat, run_plain_chat};
+use quipu_conversation::LiveItem;
+use quipu_render::{ScreenSize, Terminal};
+use quipu_sdk::{Options, SystemPrompt};
+use quipu_transcript::{LiveSession, ResumeCommand, SessionFollower};
+use tokio::io::BufReader;
+
+use crate::catalogue::state_folder;
+use crate::claude_dirs::claude_dirs;
+use crate::error::Failure;
+use crate::global::GlobalArgs;
+use crate::output::Output;
+use crate::resume::usual_config_dir;
+use crate::{environment, live_view, prices, sessions, shell};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  quipu chat                                     a new session in this folder
+  quipu chat latest                              continue the latest session, in its folder
+  quipu chat 05ef09b2 --fork                     continue in a copy of a session
+  quipu chat --agent quipu-agent --model opus    with another agent and model
+  quipu chat --permission-mode plan --cwd ~/app  plan first, in another folder
+  echo 'What is in README.md?' | quipu chat      one prompt a line, answers as plain text
+
+/help in the chat lists commands and keys. Without a terminal, tool calls that need a \
+permission are denied.
+
+Exit status: 0 if the chat ended as wanted, 1 if the agent failed or, without a terminal, a turn.";
+
+/// Arguments of `quipu chat`.
+#[derive(Debug, Args)]
+pub(crate) struct ChatArgs {
+    /// A session to continue: its id or a unique prefix of it, `latest`, PROJECT/ID or a file
+    /// [default: a new session]
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: Option<String>,
+    /// The agent to start: a path, or the name of a program
+    /// [default: $QUIPU_CLI, or `claude` or `quipu-agent` if they are installed]
+    #[arg(long, value_name = "PATH|NAME")]
+    pub(crate) agent: Option<PathBuf>,
+    /// Name or alias of the model [default: the agent's]
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// What runs without asking: default, acceptEdits, plan, auto, dontAsk or bypassPermissions
+    #[arg(long, value_name = "MODE")]
+    pub(crate) permission_mode: Option<String>,
+    /// Continue in a copy of the session, with a new id
+    #[arg(long, requires = "session")]
+    pub(crate) fork: bool,
+    /// Folder to work in [default: the session's folder, or the current one]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+}
+
+/// Items of a resumed session that are shown first.
+const RECENT_ITEMS: usize = 12;
+/// Bytes at the end of a session that are read for them.
+const RECENT_BYTES: u64 = 512 << 10;
+/// Columns that a conversation takes at least and at most.
+const TEXT_COLUMNS: (usize, usize) = (24, 120);
+
+pub(crate) fn run(args: &ChatArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
+    if global.json {
+        let hint = "`claude -p --output-format stream-json` and the SDK give JSON";
+        return Err(Failure::usage("usage.json", "`quipu chat` has no --json", hint));
+    }
+    let session = match &args.session {
+        Some(spec) => Some(sessions::resolve_session(spec, global)?),
+        None => None,
+    };
+    let resume =
+        session.as_deref().map(|path| ResumeCommand::from_file(path, usual_config_dir().as_deref())).transpose()?;
+    let folder = working_folder(args, resume.as_ref())?;
+    let options = agent_options(args, global, resume.as_ref(), &folder);
+    let runtime = tokio::runtime::Runtime::new()?;
+    let code = match terminal_size() {
+        Some(size) => {
+            let style = Terminal {
+                width: size.columns.clamp(TEXT_COLUMNS.0, TEXT_COLUMNS.1),
+                ..live_view::terminal_style(output, false)
+            };
+            let chat = ChatOptions {
+                agent: options,
+                folder,
+                style,
+                size,
+                history_file: state_folder().map(|folder| folder.join("chat-history.jsonl")),
+                editor: editor(),
+                prices: prices::load()?,
+                recent_items: session.as_deref().map(recent_items).unwrap_or_default(),
+            };
+            runtime.block_on(chat_on_terminal(chat, output))
+        }
+        None => runtime.block_on(chat_in_pipe(options, global)),
+    };
+    // Standard input may still be read on another thread.
+    runtime.shutdown_background();
+    code
+}
+
+async fn chat_on_terminal(chat: ChatOptions, output: &Output) -> Result<ExitCode> {
+    let outcome = run_chat(chat, shell::ended_by_signal()?).await?;
+    if let Some(id) = &outcome.session_id {
+        let dim = output.style(anstyle::Style::new().dimmed());
+        let line = format!("{dim}resume with: quipu chat {}{dim:#}\n", quipu_render::sanitize(id));
+        output.print_bytes(line.as_bytes())?;
+    }
+    match outcome.error {
+        Some(error) => Err(error.into()),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+async fn chat_in_pipe(options: Options, global: &GlobalArgs) -> Result<ExitCode> {
+    let quiet = global.quiet;
+    let options = options.on_stderr(move |line| {
+        if !quiet {
+            let _ = writeln!(io::stderr(), "agent: {}", quipu_render::sanitize(line));
+        }
+    });
+    let input = BufReader::new(tokio::io::stdin());
+    let outcome = run_plain_chat(options, input, &mut io::stdout(), &mut io::stderr()).await?;
+    Ok(if outcome.failed_turns == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The folder that the agent works in.
+fn working_folder(args: &ChatArgs, resume: Option<&ResumeCommand>) -> Result<PathBuf> {
+    let folder = match (&args.cwd, resume) {
+        (Some(folder), _) => folder.clone(),
+        (None, Some(resume)) => PathBuf::from(&resume.cwd),
+        (None, None) => std::env::current_dir().context("cannot find the current folder")?,
+    };
+    folder.canonicalize().ok().filter(|folder| folder.is_dir()).ok_or_else(|| {
+        let message = format!("the folder '{}' does not exist", folder.display());
+        Failure::error("chat.no_such_folder", message, "name another one with --cwd")
+    })
+}
+
+fn agent_options(args: &ChatArgs, global: &GlobalArgs, resume: Option<&ResumeCommand>, folder: &Path) -> Options {
+    let mut options = Options::new()
+        .system_prompt(SystemPrompt::AgentDefault)
+        .client_app(concat!("quipu-chat/", env!("CARGO_PKG_VERSION")))
+        .file_checkpointing()
+        .cwd(folder);
+    if let Some(agent) = &args.agent {
+        // The agent starts in another folder, so a path must not be relative.
+        let is_path = agent.components().count() > 1 || agent.is_absolute();
+        options = options.cli(if is_path {
+            std::path::absolute(agent).unwrap_or_else(|_| agent.clone())
+        } else {
+            agent.clone()
+        });
+    }
+    if let Some(model) = &args.model {
+        options = options.model(model);
+    }
+    if let Some(mode) = &args.permission_mode {
+        options = options.permission_mode(mode.as_str());
+    }
+    if let Some(resume) = resume {
+        options = options.resume(&resume.session_id);
+    }
+    if args.fork {
+        options = options.fork_session();
+    }
+    // The agent has one config folder.
+    let named = if global.claude_dir.is_empty() { None } else { claude_dirs(global).into_iter().next() };
+    match resume.and_then(|resume| resume.config_dir.clone().map(PathBuf::from)).or(named) {
+        Some(dir) => options.env("CLAUDE_CONFIG_DIR", std::path::absolute(&dir).unwrap_or(dir)),
+        None => options,
+    }
+}
+
+/// The last items of a session; none if its file cannot be read.
+fn recent_items(path: &Path) -> Vec<LiveItem> {
+    let follower = SessionFollower::open_near_end(path, RECENT_BYTES).ok();
+    follower.and_then(|follower| LiveSession::new(follower).read_to_end(RECENT_ITEMS).ok()).unwrap_or_default()
+}
+
+/// Size of the terminal; `None` if standard input or output is not one, or it cannot move the
+/// cursor.
+fn terminal_size() -> Option<ScreenSize> {
+    let is_able = io::stdin().is_terminal() && environment::var("TERM").is_none_or(|term| term != "dumb");
+    let (columns, rows) = terminal_size::terminal_size_of(io::stdout()).filter(|_| is_able)?;
+    Some(ScreenSize { columns: columns.0.into(), rows: rows.0.into() })
+}
+
+/// Command line of the user's editor.
+fn editor() -> String {
+    let chosen = ["VISUAL", "EDITOR"].into_iter().filter_map(environment::text_var).find(|editor| !editor.is_empty());
+    chosen.unwrap_or_else(|| "vi".to_owned())
+}
