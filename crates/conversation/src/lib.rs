@@ -72,7 +72,8 @@ pub use past_requests::{PastCall, PastRequests};
 pub use problem::{Problem, ProblemKind, describe_read_error};
 pub use request_log::{HashVerification, LoggedRequest, RebuiltRequests, RequestLog};
 pub use screen::{
-    ItemKind, PositionedItem, ScreenItem, SubagentCard, ToolCard, UiOptions, messages_for_ui, standalone_notice,
+    ItemKind, MessagePart, PositionedItem, ScreenItem, SubagentCard, ToolCard, UiOptions, messages_for_ui,
+    standalone_notice,
 };
 pub use skeleton::{EntryReader, LineFacts, Skeleton, SkeletonBranch, SkeletonTurn, SkeletonView};
 pub use timestamp::{parse_timestamp, to_iso8601};

@@ -2,7 +2,7 @@
 //! nothing twice, nothing that is meant for the model only.
 
 use quipu_message::context_ref::ContextRef;
-use quipu_message::{AgentId, Content, Json, MediaSource, Message, Role, ToolName, ToolUseId, Uuid};
+use quipu_message::{AgentId, Content, Entry, Json, MediaSource, Message, Role, ToolName, ToolUseId, Uuid};
 use serde::Serialize;
 
 use crate::conversation::Conversation;
@@ -162,9 +162,32 @@ pub struct PositionedItem {
     /// Position of its entry on the active path, counted from 0. For a problem or a branch, that
     /// of the entry after it; at the end, that of the last entry.
     pub position: usize,
+    /// The API message that it is a part of; `None` if the model did not write it.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub message: Option<MessagePart>,
     /// The item.
     #[serde(flatten)]
     pub item: ScreenItem,
+}
+
+/// A part of an API message, to compare items with the blocks of a stream.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MessagePart {
+    /// Id of the API message.
+    pub message_id: String,
+    /// Index in the message of the first block of the entry; `None` in files that do not have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_index: Option<u64>,
+}
+
+impl MessagePart {
+    /// The part that an entry holds; `None` unless the model wrote the entry.
+    fn of(entry: &Entry) -> Option<Self> {
+        let Entry::Assistant(assistant) = entry else { return None };
+        let message_id = assistant.message.id.text()?.to_owned();
+        Some(Self { message_id, block_index: assistant.api_block_index.get().copied() })
+    }
 }
 
 impl Conversation {

@@ -1,16 +1,13 @@
 //! Whether the user trusts a folder. Settings of an untrusted folder can restrict the agent, and never
 //! allow it anything.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use serde_json::Value;
+use quipu_transcript::trust::{TrustSources, is_trusted_folder};
 
-use crate::git::git_root;
 use crate::options::Options;
-use crate::path::resolve;
 use crate::permission::EffectiveMode;
 use crate::settings::{SettingSource, Settings, SettingsLayer};
-use crate::state_file;
 
 /// Whether the user trusts a folder: by a flag, by the list in quipu's settings, because a host asks
 /// for project or local settings, or because the folder or its repository was accepted in Claude Code.
@@ -19,20 +16,8 @@ pub(crate) fn is_trusted(options: &Options, cwd: &Path, home: Option<&Path>, con
     if options.trust_folder || options.setting_sources.iter().flatten().any(names) {
         return true;
     }
-    let folders: Vec<&Path> = [Some(cwd), git_root(cwd)].into_iter().flatten().collect();
-    let listed = |folder: &PathBuf| resolve(folder).is_some_and(|folder| folders.contains(&folder.as_path()));
-    if options.trusted_folders.iter().any(listed) {
-        return true;
-    }
-    let files = [home.map(|home| home.join(state_file::NAME)), Some(config.join(state_file::NAME))];
-    files.into_iter().flatten().any(|file| is_accepted(&file, &folders))
-}
-
-fn is_accepted(file: &Path, folders: &[&Path]) -> bool {
-    let Ok(text) = state_file::read(file) else { return false };
-    let state: Value = serde_json::from_str(&text).unwrap_or_default();
-    let accepted = |folder: &&Path| state["projects"][&*folder.to_string_lossy()]["hasTrustDialogAccepted"] == true;
-    folders.iter().any(accepted)
+    let sources = TrustSources { listed: &options.trusted_folders, home, config_dirs: &[config] };
+    is_trusted_folder(cwd, &sources)
 }
 
 /// Removes the settings that only a trusted folder may have. Returns a sentence that names them; `None`
@@ -99,6 +84,7 @@ fn strip_untrusted(layer: &mut SettingsLayer, hooks: bool) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::PathBuf;
 
     use super::*;
 
@@ -127,18 +113,6 @@ mod tests {
         };
         assert!(check(sources("user,project")) && check(sources("local")));
         assert!(!check(sources("user")) && !check(sources("")));
-    }
-
-    #[test]
-    fn a_folder_is_trusted_when_it_or_its_repository_was_accepted() {
-        let (_temp, home, folder) = home_with_repository();
-        let check = |named: &Path, value: &str| {
-            let text = format!(r#"{{"projects": {{"{}": {{"hasTrustDialogAccepted": {value}}}}}}}"#, named.display());
-            fs::write(home.join(".claude.json"), text).unwrap();
-            is_trusted(&Options::default(), &folder, Some(&home), &home.join(".claude"))
-        };
-        assert!(check(&folder, "true") && check(&home.join("repo"), "true"));
-        assert!(!check(&home, "true") && !check(&folder, "false") && !check(&folder, "\"true\""));
     }
 
     #[test]

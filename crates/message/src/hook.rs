@@ -21,6 +21,7 @@ mod values;
 #[cfg(test)]
 mod tests;
 
+pub use crate::values::ElicitationAction;
 pub use base::{HookBackgroundTask, HookEffort, HookInputBase, HookMcpServer, HookToolCall, SessionCron};
 pub use event::{
     ConfigChange, CwdChanged, DirectoryAdded, Elicitation, ElicitationResult, FileChanged, HOOK_EVENT_NAMES, HookEvent,
@@ -31,13 +32,12 @@ pub use event::{
 };
 pub use output::{HookOutput, HookOutputFor, PreToolUseOutput};
 pub use specific::{
-    CanAsk, CanDecide, CwdChangedSpecific, ElicitationAction, ElicitationResultSpecific, ElicitationSpecific,
-    FileChangedSpecific, HasAdditionalContext, MessageDisplaySpecific, NoSpecific, NotificationSpecific,
-    PermissionDecision, PermissionDeniedSpecific, PermissionRequestDecision, PermissionRequestSpecific,
-    PostModelSwitchSpecific, PostToolBatchSpecific, PostToolUseFailureSpecific, PostToolUseSpecific,
-    PreModelSwitchSpecific, PreToolUseSpecific, SessionStartSpecific, SetupSpecific, StopSpecific,
-    SubagentStartSpecific, SubagentStopSpecific, UserPromptExpansionSpecific, UserPromptSubmitSpecific,
-    WorktreeCreateSpecific,
+    CanAsk, CanDecide, CwdChangedSpecific, ElicitationResultSpecific, ElicitationSpecific, FileChangedSpecific,
+    HasAdditionalContext, MessageDisplaySpecific, NoSpecific, NotificationSpecific, PermissionDecision,
+    PermissionDeniedSpecific, PermissionRequestDecision, PermissionRequestSpecific, PostModelSwitchSpecific,
+    PostToolBatchSpecific, PostToolUseFailureSpecific, PostToolUseSpecific, PreModelSwitchSpecific, PreToolUseSpecific,
+    SessionStartSpecific, SetupSpecific, StopSpecific, SubagentStartSpecific, SubagentStopSpecific,
+    UserPromptExpansionSpecific, UserPromptSubmitSpecific, WorktreeCreateSpecific,
 };
 pub use values::{
     ConfigChangeSource, DirectorySource, ElicitationMode, ExpansionType, FileEvent, HookDecision, HookRunOutcome,

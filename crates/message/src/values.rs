@@ -539,3 +539,15 @@ open_str_enum! {
         "request_retry" => Request,
     }
 }
+
+open_str_enum! {
+    /// Response of the user to an elicitation request.
+    pub enum ElicitationAction {
+        /// The user filled in the form.
+        "accept" => Accept,
+        /// The user declined.
+        "decline" => Decline,
+        /// The user did not respond.
+        "cancel" => Cancel,
+    }
+}

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context as _, Result};
-use quipu_server::{Server, ServerError, ServerOptions, Token, write_demo_sessions};
+use quipu_server::{ChatAgent, Server, ServerError, ServerOptions, Token, write_demo_sessions};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -69,6 +69,8 @@ fn server_options(args: &ServeArgs, global: &GlobalArgs) -> Result<(ServerOption
         data_folder: data_folder(),
         config_file: config_path(),
         usual_config_dir: usual_config_dir(),
+        home: environment::home_dir(),
+        agents: ["claude", "quipu-agent"].map(ChatAgent::named).to_vec(),
         prices: prices::load()?,
         token: load_token()?,
         is_demo: args.demo,

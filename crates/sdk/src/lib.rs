@@ -69,6 +69,7 @@ pub use handle::Handle;
 pub use hooks::Hook;
 pub use options::Options;
 pub use permission::Decision;
+pub use program::find_agent;
 pub use prompt::{Prompt, user_message};
 pub use query::{Query, query, query_over, query_result};
 pub use received::Received;

@@ -30,6 +30,14 @@ pub(crate) fn find_program(named: Option<&Path>) -> Result<PathBuf, Error> {
         .ok_or_else(|| Error::NotFound { names: PROGRAM_NAMES.map(str::to_owned).to_vec() })
 }
 
+/// Path of an agent program by its name, on the PATH or in the folder of this program; `None` if there is none.
+#[expect(clippy::disallowed_methods, reason = "programs are found as a shell finds them")]
+pub fn find_agent(name: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let own_folder = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.to_owned()));
+    find_named(Path::new(name), &path, own_folder.as_deref())
+}
+
 /// A program that is given by its name alone, in the folders of `path` or else in `bundled`.
 fn find_named(name: &Path, path: &OsStr, bundled: Option<&Path>) -> Option<PathBuf> {
     let is_name = name.components().count() == 1 && name.file_name().is_some_and(|file| file == name);

@@ -2,6 +2,10 @@
 
 pub(crate) mod calls;
 pub(crate) mod changes;
+pub(crate) mod chat_control;
+pub(crate) mod chat_events;
+pub(crate) mod chat_rewind;
+pub(crate) mod chats;
 pub(crate) mod events;
 pub(crate) mod find;
 pub(crate) mod items;

@@ -10,6 +10,7 @@ use quipu_index::SkeletonStore;
 use tempfile::TempDir;
 use tokio::sync::{Semaphore, broadcast, watch};
 
+use crate::chat::{ChatAgent, Chats, PageCount};
 use crate::documents::Documents;
 use crate::error::ApiError;
 use crate::event::Event;
@@ -35,7 +36,11 @@ pub(crate) struct App {
     pub(crate) data_folder: Option<PathBuf>,
     pub(crate) config_file: Option<PathBuf>,
     pub(crate) usual_config_dir: Option<PathBuf>,
-    pub(crate) prices: Prices,
+    /// Home folder of the user.
+    pub(crate) home: Option<PathBuf>,
+    /// Agents that chats can be started with.
+    pub(crate) agents: Vec<ChatAgent>,
+    pub(crate) prices: Arc<Prices>,
     pub(crate) token: Token,
     pub(crate) port: u16,
     pub(crate) is_demo: bool,
@@ -48,6 +53,9 @@ pub(crate) struct App {
     pub(crate) index_reader: IndexReader,
     pub(crate) index: IndexState,
     pub(crate) events: broadcast::Sender<Event>,
+    pub(crate) chats: Chats,
+    /// Pages that follow events.
+    pub(crate) pages: PageCount,
     /// True when the server stops.
     stopping: watch::Sender<bool>,
     blocking: Semaphore,
@@ -63,6 +71,8 @@ impl App {
             data_folder,
             config_file,
             usual_config_dir,
+            home,
+            agents,
             prices,
             token,
             is_demo,
@@ -87,13 +97,17 @@ impl App {
             data_folder,
             config_file,
             usual_config_dir,
-            prices,
+            home,
+            agents,
+            prices: Arc::new(prices),
             token,
             port,
             is_demo,
             now,
             index: IndexState::default(),
             events: broadcast::Sender::new(EVENT_CAPACITY),
+            chats: Chats::default(),
+            pages: PageCount::default(),
             stopping: watch::Sender::new(false),
             blocking: Semaphore::new(MAX_BLOCKING_REQUESTS),
             _temporary_cache: temporary,

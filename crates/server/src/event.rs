@@ -29,6 +29,8 @@ pub(crate) enum Event {
         /// `updating` or `ready`.
         state: &'static str,
     },
+    /// A chat was started or ended, began or stopped to work or to wait.
+    Chats,
     /// The connection is open.
     Ping,
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use quipu_conversation::price::Prices;
 use quipu_index::{Catalogue, IndexError};
 use quipu_transcript::error_chain;
 
@@ -76,7 +77,7 @@ fn refresh(app: &App, catalogue: &mut Catalogue) -> Result<(), IndexError> {
 
 /// Opens the index of the server's config folders.
 pub(crate) fn open_catalogue(app: &App) -> Result<Catalogue, IndexError> {
-    let catalogue = Catalogue::open(&app.cache_folder, &app.claude_dirs, app.prices.clone())?;
+    let catalogue = Catalogue::open(&app.cache_folder, &app.claude_dirs, Prices::clone(&app.prices))?;
     Ok(match &app.data_folder {
         Some(folder) => catalogue.with_data_folder(folder),
         None => catalogue,

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{FromRequestParts, Query};
+use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
@@ -52,7 +53,19 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
     }
 }
 
-/// Reads a JSON body.
-pub(crate) fn read_body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
-    serde_json::from_slice(bytes).map_err(|error| ApiError::bad_request("body", error.to_string()))
+/// A JSON body. One that cannot be read or is too long is an [`ApiError`].
+#[derive(Debug)]
+pub(crate) struct JsonBody<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        let bytes = Bytes::from_request(request, state).await.map_err(|error| {
+            let code = if error.status() == StatusCode::PAYLOAD_TOO_LARGE { "body.too_large" } else { "body" };
+            ApiError::new(error.status(), code, error.body_text())
+        })?;
+        let read = serde_json::from_slice(&bytes);
+        read.map(Self).map_err(|error| ApiError::bad_request("body", error.to_string()))
+    }
 }

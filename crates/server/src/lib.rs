@@ -4,7 +4,8 @@
 //!   browser ── access (host, origin, token) ─┬─ assets           the page
 //!                                            └─ api ─┬─ OpenSessions   windows of sessions of any length
 //!                                                    ├─ SessionList    all sessions, known at once
-//!                                                    └─ IndexWorker    the index, in the background
+//!                                                    ├─ IndexWorker    the index, in the background
+//!                                                    └─ Chats          agents, driven by quipu-sdk
 //! ```
 //!
 //! [`Server::bind`] listens on a loopback address, [`Server::run`] answers until it is stopped. A
@@ -21,6 +22,8 @@ mod api;
 mod app;
 mod assets;
 mod change_worker;
+mod chat;
+mod config_file;
 mod demo;
 mod documents;
 mod error;
@@ -40,6 +43,7 @@ mod server;
 mod session_list;
 mod token;
 
+pub use chat::ChatAgent;
 pub use demo::write_demo_sessions;
 pub use server::{Server, ServerError, ServerOptions};
 pub use token::Token;

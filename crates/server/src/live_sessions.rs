@@ -18,6 +18,8 @@ pub(crate) const RECENT_MAX_AGE: Duration = Duration::from_secs(12 * 3600);
 const MAX_FOLLOWED: usize = 24;
 /// A session with a line this recent is live.
 const LIVE_MAX_AGE: Duration = Duration::from_secs(5 * 60);
+/// A turn without a line for this long does not run any more, as far as one can see.
+const TURN_MAX_SILENCE: Duration = Duration::from_secs(30);
 /// A tool that normally returns at once and is silent for longer waits for a permission.
 const SILENCE_BEFORE_WAITING: Duration = Duration::from_secs(3);
 
@@ -93,6 +95,16 @@ impl LiveSessions {
     /// What a session is doing.
     pub(crate) fn state(&self, path: &Path) -> LiveState {
         self.sessions.lock().get(path).map(FollowedSession::state).unwrap_or_default()
+    }
+
+    /// Whether a turn seems to run in a session: the last line is recent and does not end a turn.
+    pub(crate) fn is_being_written(&self, path: &Path) -> bool {
+        self.sessions.lock().get(path).is_some_and(|followed| {
+            let state = followed.activity.state;
+            followed.last_line_at.elapsed() < TURN_MAX_SILENCE
+                && !state.is_waiting()
+                && !matches!(state, ActivityState::Ended | ActivityState::New)
+        })
     }
 
     /// What all followed sessions are doing.

@@ -10,9 +10,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::api::{
-    calls, changes, find, items, labels, overview, raw, search, session, sessions, settings, status, timeline, turns,
-    usage,
+    calls, changes, chat_control, chat_rewind, chats, find, items, labels, overview, raw, search, session, sessions,
+    settings, status, timeline, turns, usage,
 };
+use crate::chat::{Chat, ChatEvent, PromptReply, StartRequest};
 use crate::event::Event;
 
 /// Adds the schema of a type to a generator.
@@ -56,8 +57,28 @@ impl Operation {
 }
 
 /// All operations, in the order of the router.
-const OPERATIONS: [Operation; 29] = [
+const OPERATIONS: [Operation; 42] = [
     get("/api/status", "Version, folders and state of the index", Reply::Json(schema::<status::Status>)),
+    get("/api/chat/setup", "Agents and folders for a chat", Reply::Json(schema::<chats::ChatSetup>))
+        .params(schema::<chats::SetupParams>),
+    get("/api/chats", "Lists chats", Reply::Json(schema::<Vec<Chat>>)),
+    get("/api/chats", "Starts a chat", Reply::Json(schema::<Chat>)).with_body("post", Some(schema::<StartRequest>)),
+    get("/api/chats/{id}", "A chat", Reply::Json(schema::<Chat>)),
+    get("/api/chats/{id}", "Ends a chat", Reply::Json(schema::<Chat>)).with_body("delete", None),
+    get("/api/chats/{id}/events", "What happens in a chat, one a line", Reply::Lines(schema::<ChatEvent<'static>>)),
+    get("/api/chats/{id}/interrupt", "Ends the running turn", Reply::Json(schema::<Chat>)).with_body("post", None),
+    get("/api/chats/{id}/messages", "Sends a message", Reply::Json(schema::<chat_control::SentMessage>))
+        .with_body("post", Some(schema::<chat_control::MessageBody>)),
+    get("/api/chats/{id}/model", "Sets the model", Reply::Json(schema::<Chat>))
+        .with_body("post", Some(schema::<chat_control::ModelBody>)),
+    get("/api/chats/{id}/permission_mode", "Sets the permission mode", Reply::Json(schema::<Chat>))
+        .with_body("post", Some(schema::<chat_control::PermissionModeBody>)),
+    get("/api/chats/{id}/prompts/{prompt}", "Replies to a prompt", Reply::Json(schema::<Chat>))
+        .with_body("post", Some(schema::<PromptReply>)),
+    get("/api/chats/{id}/queue/{uuid}", "Removes a message from the queue", Reply::Json(schema::<Chat>))
+        .with_body("delete", None),
+    get("/api/chats/{id}/rewind", "Takes files and conversation back", Reply::Json(schema::<chat_rewind::RewindReply>))
+        .with_body("post", Some(schema::<chat_rewind::RewindBody>)),
     get("/api/events", "Changes as they happen, one a line", Reply::Lines(schema::<Event>)),
     get("/api/openapi.json", "This document", Reply::Json(schema::<Value>)),
     get("/api/overview", "What the first page shows", Reply::Json(schema::<overview::Overview<'static>>)),
@@ -162,11 +183,11 @@ impl Operation {
         operation
     }
 
-    /// The key of the session and the fields of the query.
+    /// The names in the path and the fields of the query.
     fn parameters(&self, requests: &mut SchemaGenerator) -> Vec<Value> {
         let mut parameters = Vec::new();
-        if self.path.contains("{key}") {
-            parameters.push(json!({"name": "key", "in": "path", "required": true, "schema": {"type": "string"}}));
+        for name in self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')) {
+            parameters.push(json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}));
         }
         let Some(params) = self.params else { return parameters };
         let reference = params(requests);

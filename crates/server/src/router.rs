@@ -3,23 +3,38 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::http::Uri;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{any, get, post};
+use axum::routing::{any, delete, get, post};
 
 use crate::access::guard;
 use crate::api::{
-    calls, changes, events, find, items, labels, overview, raw, search, session, sessions, settings, status, timeline,
-    turns, usage,
+    calls, changes, chat_control, chat_events, chat_rewind, chats, events, find, items, labels, overview, raw, search,
+    session, sessions, settings, status, timeline, turns, usage,
 };
 use crate::app::App;
 use crate::assets::serve_file;
 use crate::error::ApiError;
 use crate::openapi;
 
+/// Largest message of a chat, with its images; other bodies are limited to 2 MB.
+const MAX_MESSAGE_BYTES: usize = 32 << 20;
+
 pub(crate) fn router(app: Arc<App>) -> Router {
     Router::new()
         .route("/api/status", get(status::status))
+        .route("/api/chat/setup", get(chats::setup))
+        .route("/api/chats", get(chats::list).post(chats::start))
+        .route("/api/chats/{id}", get(chats::one).delete(chats::end))
+        .route("/api/chats/{id}/events", get(chat_events::events))
+        .route("/api/chats/{id}/interrupt", post(chat_control::interrupt))
+        .route("/api/chats/{id}/messages", post(chat_control::send).layer(DefaultBodyLimit::max(MAX_MESSAGE_BYTES)))
+        .route("/api/chats/{id}/model", post(chat_control::model))
+        .route("/api/chats/{id}/permission_mode", post(chat_control::permission_mode))
+        .route("/api/chats/{id}/prompts/{prompt}", post(chat_control::reply))
+        .route("/api/chats/{id}/queue/{uuid}", delete(chat_control::cancel))
+        .route("/api/chats/{id}/rewind", post(chat_rewind::rewind))
         .route("/api/events", get(events::events))
         .route("/api/openapi.json", get(openapi::serve_document))
         .route("/api/overview", get(overview::overview))

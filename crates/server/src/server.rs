@@ -13,6 +13,7 @@ use tokio::net::TcpListener;
 
 use crate::app::App;
 use crate::change_worker;
+use crate::chat::ChatAgent;
 use crate::index_worker::IndexWorker;
 use crate::router::router;
 use crate::token::Token;
@@ -33,6 +34,10 @@ pub struct ServerOptions {
     pub config_file: Option<PathBuf>,
     /// Config folder that the agent uses by itself, for the command that resumes a session.
     pub usual_config_dir: Option<PathBuf>,
+    /// Home folder of the user, in which agents keep which folders are trusted.
+    pub home: Option<PathBuf>,
+    /// Agents that chats can be started with; the first usable one is the default.
+    pub agents: Vec<ChatAgent>,
     /// Prices of models.
     pub prices: Prices,
     /// The secret that clients send.
@@ -112,7 +117,8 @@ impl Server {
         format!("http://{}/#token={}", self.address, self.options.token.as_str())
     }
 
-    /// Answers requests until `stop` is ready, and then waits for open requests for a moment.
+    /// Answers requests until `stop` is ready, and then waits for open requests for a moment and for
+    /// the agents of chats to exit.
     pub async fn run(self, stop: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
         let Self { listener, address, options } = self;
         let app = Arc::new(App::new(options, address.port())?);
@@ -129,10 +135,13 @@ impl Server {
             let _ = stopped.wait_for(|is_stopping| *is_stopping).await;
             tokio::time::sleep(MAX_STOP_WAIT).await;
         };
-        let served = tokio::select! {
-            served = served.into_future() => served,
-            () = late => Ok(()),
+        let served = async {
+            tokio::select! {
+                served = served.into_future() => served,
+                () = late => Ok(()),
+            }
         };
+        let (served, ()) = tokio::join!(served, app.chats.stop_all(app.stop_signal()));
         worker.stop();
         served
     }

@@ -53,6 +53,7 @@ mod skeleton;
 mod writer;
 
 pub mod find;
+pub mod trust;
 
 pub use append::{AppendError, Journal};
 pub use backups::FileBackups;

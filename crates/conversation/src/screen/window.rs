@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::builder::ScreenBuilder;
-use super::{ItemKind, ScreenItem, UiOptions, empty_item, iso_timestamp, problem_item};
+use super::{ItemKind, MessagePart, ScreenItem, UiOptions, empty_item, iso_timestamp, problem_item};
 use crate::conversation::{Conversation, MAX_SUBAGENT_DEPTH, is_incomplete_response};
 use crate::id_key::IdKey;
 use crate::node::{EntryNode, Node};
@@ -18,6 +18,8 @@ pub(crate) struct Shown {
     pub(crate) items: Vec<ScreenItem>,
     /// The position that each item belongs to; empty for a branch.
     pub(crate) positions: Vec<usize>,
+    /// The API message that each item is a part of; empty for a branch.
+    pub(crate) messages: Vec<Option<MessagePart>>,
     pub(crate) left_out: usize,
 }
 
@@ -64,7 +66,7 @@ impl<N: EntryNode> Conversation<N> {
                 left_out += branch.left_out;
             }
         };
-        let mut positions = Vec::new();
+        let (mut positions, mut messages) = (Vec::new(), Vec::new());
         for position in 0..part.end {
             let line = node(position).line();
             while let Some((_, insert)) = inserts.next_if(|(before, _)| *before < line) {
@@ -73,8 +75,12 @@ impl<N: EntryNode> Conversation<N> {
                 }
             }
             if position >= part.start {
+                messages.resize(screen.items.len(), None);
                 match loaded.at(position) {
-                    Some(node) => screen.push_node(node),
+                    Some(node) => {
+                        screen.push_node(node);
+                        messages.resize(screen.items.len(), MessagePart::of(&node.entry));
+                    }
                     None => screen.items.push(unreadable_item(line)),
                 }
                 positions.resize(screen.items.len(), position);
@@ -89,7 +95,8 @@ impl<N: EntryNode> Conversation<N> {
             screen.push_partial_message(message, path.iter().filter(is_part).count());
         }
         positions.resize(screen.items.len(), part.end.saturating_sub(1));
-        Shown { items: screen.items, positions, left_out: left_out + screen.left_out }
+        messages.resize(screen.items.len(), None);
+        Shown { items: screen.items, positions, messages, left_out: left_out + screen.left_out }
     }
 
     /// The items of the branch with this number; `None` if there are fewer branches.
@@ -148,7 +155,7 @@ impl<N: EntryNode> Conversation<N> {
             items.extend(inside);
             items.push(ScreenItem { text: Some(format!("End of branch {number}")), ..about });
         }
-        Shown { items, positions: Vec::new(), left_out }
+        Shown { items, positions: Vec::new(), messages: Vec::new(), left_out }
     }
 
     fn branch_items(
@@ -169,7 +176,7 @@ impl<N: EntryNode> Conversation<N> {
         }
         let mut items = screen.items;
         items.iter_mut().for_each(|item| item.branch = Some(number));
-        Shown { items, positions: Vec::new(), left_out: screen.left_out }
+        Shown { items, positions: Vec::new(), messages: Vec::new(), left_out: screen.left_out }
     }
 }
 

@@ -85,8 +85,9 @@ impl<'a> SkeletonView<'a> {
 
     /// As [`items`](Self::items), with the position that each item belongs to.
     pub fn positioned_items(&self, positions: Range<usize>, options: UiOptions) -> Vec<PositionedItem> {
-        let Shown { items, positions, .. } = self.window(positions, options);
-        positions.into_iter().zip(items).map(|(position, item)| PositionedItem { position, item }).collect()
+        let Shown { items, positions, messages, .. } = self.window(positions, options);
+        let parts = positions.into_iter().zip(messages).zip(items);
+        parts.map(|((position, message), item)| PositionedItem { position, message, item }).collect()
     }
 
     fn window(&self, positions: Range<usize>, options: UiOptions) -> Shown {

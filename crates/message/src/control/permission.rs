@@ -1,5 +1,7 @@
 //! Changes of permission rules and folders: hosts return them, agents suggest them.
 
+use std::fmt;
+
 use crate::ToolName;
 use crate::macros::{open_enum, wire};
 use crate::values::{PermissionMode, RuleBehavior, SettingsLocation};
@@ -54,6 +56,16 @@ wire! {
         tool_name: req ToolName = "toolName",
         /// Pattern that a call must match; absent if every call matches.
         rule_content: opt String = "ruleContent",
+    }
+}
+
+/// As in settings files: `Bash(git status:*)`, or the name of the tool alone.
+impl fmt::Display for PermissionRuleValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.rule_content.text() {
+            Some(content) => write!(f, "{}({content})", self.tool_name),
+            None => write!(f, "{}", self.tool_name),
+        }
     }
 }
 

@@ -7,8 +7,8 @@ use serde_json::Number;
 use crate::macros::wire;
 use crate::usage::ModelUsage;
 use crate::values::{
-    ContextCategoryKind, Effort, McpServerState, McpTransport, PermissionMode, RuleBehavior, SessionActivity,
-    SettingsLocation,
+    ContextCategoryKind, Effort, ElicitationAction, McpServerState, McpTransport, PermissionMode, RuleBehavior,
+    SessionActivity, SettingsLocation,
 };
 use crate::{Json, Usage, Uuid};
 
@@ -197,6 +197,28 @@ wire! {
     pub struct McpMessageResponse {
         /// The JSON-RPC response.
         mcp_response: opt Json,
+    }
+}
+
+wire! {
+    /// The response to `elicitation`, from the host.
+    pub struct ElicitationResponse {
+        /// Whether the user answered.
+        action: req ElicitationAction,
+        /// The answer, in the requested schema.
+        content: opt Json,
+    }
+}
+
+impl ElicitationResponse {
+    /// The user's answer.
+    pub fn accept(content: Option<Json>) -> Self {
+        Self { action: ElicitationAction::Accept, content: content.into(), ..Self::default() }
+    }
+
+    /// The user does not answer.
+    pub fn decline() -> Self {
+        Self { action: ElicitationAction::Decline, ..Self::default() }
     }
 }
 

@@ -15,7 +15,7 @@ use super::values::{
 use crate::control::permission::PermissionUpdate;
 use crate::macros::{open_enum, wire};
 use crate::user_assistant::AssistantErrorKind;
-use crate::values::{CacheLifetime, CompactTrigger};
+use crate::values::{CacheLifetime, CompactTrigger, ElicitationAction};
 use crate::{Json, ToolName, ToolUseId};
 
 /// A hook event: the type of its input, with its name and the type of its output.

@@ -4,6 +4,7 @@ use serde::{Serialize, Serializer};
 
 use crate::control::{Allow, Deny};
 use crate::macros::{open_enum, open_str_enum, wire};
+use crate::values::ElicitationAction;
 use crate::{Json, Maybe};
 
 /// For events without output fields of their own.
@@ -47,18 +48,6 @@ open_str_enum! {
         "ask" => Ask,
         /// The turn ends, and the host decides later.
         "defer" => Defer,
-    }
-}
-
-open_str_enum! {
-    /// Response of the user to an elicitation request.
-    pub enum ElicitationAction {
-        /// The user filled in the form.
-        "accept" => Accept,
-        /// The user declined.
-        "decline" => Decline,
-        /// The user did not respond.
-        "cancel" => Cancel,
     }
 }
 

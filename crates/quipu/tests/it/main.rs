@@ -7,6 +7,8 @@ mod capture;
 mod capture_tls;
 #[cfg(unix)]
 mod chat;
+#[cfg(unix)]
+mod chat_server;
 mod check;
 mod diff;
 mod explain;

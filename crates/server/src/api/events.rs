@@ -20,7 +20,9 @@ const PING_INTERVAL: Duration = Duration::from_secs(15);
 pub(crate) async fn events(State(app): State<Arc<App>>) -> Response {
     let receiver = app.events.subscribe();
     let stopping = app.stop_signal();
-    let lines = stream::unfold((receiver, stopping, true), |(mut receiver, mut stopping, is_first)| async move {
+    let page = app.pages.add();
+    let state = (receiver, stopping, page, true);
+    let lines = stream::unfold(state, |(mut receiver, mut stopping, page, is_first)| async move {
         // The first line is sent at once: a client then knows that it misses nothing.
         let event = if is_first {
             Event::Ping
@@ -38,7 +40,7 @@ pub(crate) async fn events(State(app): State<Arc<App>>) -> Response {
         };
         let mut line = serde_json::to_vec(&event).unwrap_or_default();
         line.push(b'\n');
-        Some((Ok::<_, Infallible>(line), (receiver, stopping, false)))
+        Some((Ok::<_, Infallible>(line), (receiver, stopping, page, false)))
     });
     ([(CONTENT_TYPE, "application/x-ndjson")], Body::from_stream(lines)).into_response()
 }

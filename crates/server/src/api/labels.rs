@@ -3,7 +3,6 @@
 use std::path::Path as FilePath;
 use std::sync::Arc;
 
-use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use quipu_transcript::{DeleteError, LabelError, delete_idle_session, error_chain, set_tag, set_title};
@@ -14,7 +13,7 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::event::Event;
 use crate::index_worker::open_catalogue;
-use crate::json::{Json, read_body};
+use crate::json::{Json, JsonBody};
 use crate::session_list::split_tags;
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -22,8 +21,11 @@ pub(crate) struct TitleBody {
     title: String,
 }
 
-pub(crate) async fn title(State(app): State<Arc<App>>, Path(key): Path<String>, body: Bytes) -> Result<Json, ApiError> {
-    let TitleBody { title } = read_body(&body)?;
+pub(crate) async fn title(
+    State(app): State<Arc<App>>,
+    Path(key): Path<String>,
+    JsonBody(TitleBody { title }): JsonBody<TitleBody>,
+) -> Result<Json, ApiError> {
     app.blocking(move |app| {
         let path = app.list.resolve(&key)?;
         let title = set_title(&path, &title).map_err(label_error)?;
@@ -40,8 +42,11 @@ pub(crate) struct TagsBody {
 }
 
 /// A session file has one tag; several are joined by commas, which no tag has.
-pub(crate) async fn tags(State(app): State<Arc<App>>, Path(key): Path<String>, body: Bytes) -> Result<Json, ApiError> {
-    let TagsBody { tags } = read_body(&body)?;
+pub(crate) async fn tags(
+    State(app): State<Arc<App>>,
+    Path(key): Path<String>,
+    JsonBody(TagsBody { tags }): JsonBody<TagsBody>,
+) -> Result<Json, ApiError> {
     app.blocking(move |app| {
         let path = app.list.resolve(&key)?;
         let joined = split_tags(Some(&tags.join(","))).join(", ");
@@ -58,8 +63,11 @@ pub(crate) struct StarBody {
     starred: bool,
 }
 
-pub(crate) async fn star(State(app): State<Arc<App>>, Path(key): Path<String>, body: Bytes) -> Result<Json, ApiError> {
-    let StarBody { starred } = read_body(&body)?;
+pub(crate) async fn star(
+    State(app): State<Arc<App>>,
+    Path(key): Path<String>,
+    JsonBody(StarBody { starred }): JsonBody<StarBody>,
+) -> Result<Json, ApiError> {
     app.blocking(move |app| {
         let path = app.list.resolve(&key)?;
         let name = |path: Option<&FilePath>| {

@@ -1,19 +1,16 @@
 //! `/api/settings`: language and theme of the page, in `config.toml`.
 
-use std::fs;
-use std::io::{ErrorKind, Write};
-use std::path::Path;
 use std::sync::Arc;
 
-use axum::body::Bytes;
 use axum::extract::State;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toml_edit::{DocumentMut, value};
+use toml_edit::value;
 
 use crate::app::App;
+use crate::config_file::{read_document, write_document};
 use crate::error::ApiError;
-use crate::json::{Json, read_body};
+use crate::json::{Json, JsonBody};
 
 /// Settings of the page.
 #[derive(Debug, Default, Serialize, JsonSchema)]
@@ -50,8 +47,10 @@ pub(crate) async fn read(State(app): State<Arc<App>>) -> Result<Json, ApiError> 
     .await
 }
 
-pub(crate) async fn write(State(app): State<Arc<App>>, body: Bytes) -> Result<Json, ApiError> {
-    let changes: PageSettings = read_body(&body)?;
+pub(crate) async fn write(
+    State(app): State<Arc<App>>,
+    JsonBody(changes): JsonBody<PageSettings>,
+) -> Result<Json, ApiError> {
     app.blocking(move |app| {
         let Some(path) = &app.config_file else {
             return Err(ApiError::internal("there is no home folder for settings"));
@@ -69,8 +68,7 @@ pub(crate) async fn write(State(app): State<Arc<App>>, body: Bytes) -> Result<Js
                 }
             }
         }
-        write_file(path, &document.to_string())
-            .map_err(|error| ApiError::internal(format!("cannot write {}: {error}", path.display())))?;
+        write_document(path, &document)?;
         Ok(Json::new(&PageSettings::load(app)?))
     })
     .await
@@ -84,25 +82,4 @@ impl PageSettings {
         let text = |name: &str| document.get(name).and_then(|item| item.as_str()).map(str::to_owned);
         Ok(Self { language: text("language"), theme: text("theme") })
     }
-}
-
-fn read_document(path: &Path) -> Result<DocumentMut, ApiError> {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(ApiError::internal(format!("cannot read {}: {error}", path.display()))),
-    };
-    text.parse().map_err(|error: toml_edit::TomlError| {
-        ApiError::internal(format!("{}: {}", path.display(), error.message())).with_hint("correct the file")
-    })
-}
-
-/// Writes a file with mode 0600, whole or not at all.
-fn write_file(path: &Path, text: &str) -> std::io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    file.persist(path)?;
-    Ok(())
 }

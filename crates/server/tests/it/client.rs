@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use quipu_conversation::price::Prices;
-use quipu_server::{Server, ServerOptions, Token};
+use quipu_server::{ChatAgent, Server, ServerOptions, Token};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -61,6 +61,8 @@ impl TestServer {
             data_folder: Some(cache.path().join("data")),
             config_file: Some(cache.path().join("config/config.toml")),
             usual_config_dir: None,
+            home: None,
+            agents: vec![ChatAgent::named("quipu-none")],
             prices: Prices::bundled(),
             token: token.clone(),
             is_demo: false,
@@ -85,6 +87,13 @@ impl TestServer {
     #[track_caller]
     pub(crate) fn get(&self, path: &str) -> Reply {
         self.request("GET", path, &[("authorization", &format!("Bearer {}", self.token))])
+    }
+
+    /// Sends JSON with the token.
+    #[track_caller]
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Reply {
+        let token = format!("Bearer {}", self.token);
+        self.send("POST", path, &[("authorization", &token)], body.to_string().as_bytes())
     }
 
     /// The JSON document of a path.

@@ -21,13 +21,19 @@ fn replies_follow_the_document() {
         Some("diff") => format!("?b={last_call}"),
         _ => String::new(),
     };
+    // A chat whose agent does not start is a chat, too.
+    let folder = tempfile::tempdir().unwrap();
+    let start = json!({"agent": "/bin/false", "cwd": folder.path(), "trust": true});
+    let started = server.post("/api/chats", &start);
+    assert_eq!(started.status, 201, "{}", started.text());
+    let chat = started.json()["id"].as_str().unwrap().to_owned();
     let mut checked = 0;
     for (path, methods) in document["paths"].as_object().unwrap() {
         let schema = &methods["get"]["responses"]["200"]["content"]["application/json"]["schema"];
         if schema.is_null() {
             continue;
         }
-        let reply = server.json(&format!("{}{}", path.replace("{key}", TIDE), query(path)));
+        let reply = server.json(&format!("{}{}", path.replace("{key}", TIDE).replace("{id}", &chat), query(path)));
         let mut whole = schema.clone();
         if let Some(fields) = whole.as_object_mut() {
             fields.insert("components".to_owned(), document["components"].clone());
@@ -41,7 +47,7 @@ fn replies_follow_the_document() {
         assert!(errors.is_empty(), "{path}: {errors:#?}");
         checked += 1;
     }
-    assert!(checked >= 18, "{checked}");
+    assert!(checked >= 21, "{checked}");
 }
 
 #[test]

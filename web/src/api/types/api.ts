@@ -20,6 +20,20 @@ export interface Advice {
 /** What a piece of advice is about. */
 export type AdviceKind = "cache_miss" | "policy" | "large_context" | "waiting" | "retries" | "hooks" | "slow_tool";
 
+/** An agent as clients see it. */
+export interface AgentInfo {
+  name: string;
+  /** Path of the program; `None` if it was not found. */
+  path: string | null;
+  /** Its version; `None` until a chat was started with it. */
+  version: string | null;
+  usable: boolean;
+  /** Why it cannot be used. */
+  reason: string | null;
+  /** Folder that it always works in; `None` if the user chooses one. */
+  cwd: string | null;
+}
+
 /** One part of a request: the system prompt, the tools, a kind of context, the history or the question. */
 export interface AnatomyPart {
   /** Name of the part, for example `tools` or `tools of MCP server github`. */
@@ -159,6 +173,151 @@ export type Change = "added" | "removed" | "changed" | "moved";
 /** What happened to a file. */
 export type ChangeStatus = "created" | "modified" | "deleted";
 
+/** A chat: an agent process and the session it works in. */
+export interface Chat {
+  /** Id of the chat, for `/api/chats/{id}`. */
+  id: string;
+  /** Key of the session, for `/api/sessions/{key}`. Its file exists after the first message. */
+  key: string;
+  session_id: string;
+  /** Folder that the agent works in. */
+  cwd: string;
+  /** Name of the agent, or its path. */
+  agent: string;
+  /** Version of the agent; `None` until it has started. */
+  agent_version: string | null;
+  /** Model; `None` until the agent has reported it. */
+  model: string | null;
+  permission_mode: string;
+  state: ChatPhase;
+  /** Why it ended; `None` while the agent runs. */
+  ended: ChatEnd | null;
+  /** When the chat was started, as ISO 8601. */
+  started_at: string;
+  /** When the running turn was started; `None` if none is running. */
+  turn_started_at: string | null;
+  /** Cost in US dollars, as the agent counts it. During a turn, what is known so far. */
+  cost_usd: number;
+  tokens: ChatTokens;
+  /** Messages that the agent has not begun to work on. */
+  queued: QueuedMessage[];
+  /** What the user has to decide. */
+  prompts: Prompt[];
+  /** Slash commands of the agent. */
+  commands: ChatCommand[];
+  models: ChatModel[];
+  /** Permission modes that can be set. */
+  modes: string[];
+  /** Task list of the model. */
+  todos: ChatTodo[];
+  /** UUID of the last entry that is still part of the conversation, after a rewind and until the next message; the session file still shows what follows it. */
+  rewound_to: string | null;
+  /** Where the API calls of the chat are captured; `None` if they are not. */
+  capture: ChatCapture | null;
+}
+
+export interface ChatCapture {
+  /** Path of the capture file. */
+  path: string;
+  /** Calls that were captured so far. */
+  calls: number;
+}
+
+export interface ChatCommand {
+  /** Name without the slash. */
+  name: string;
+  description: string;
+  argument_hint: string;
+}
+
+/** Why a chat ended. */
+export interface ChatEnd {
+  reason: EndReason;
+  /** A sentence for the user. */
+  message: string;
+  /** Last lines that the agent wrote to stderr. */
+  stderr: string[];
+}
+
+/** One line of `/api/chats/{id}/events`. */
+export type ChatEvent = {
+  type: "snapshot";
+  chat: Chat;
+  partial: PartialBlock[];
+  notes: Note[];
+} | {
+  type: "chat";
+  chat: Chat;
+} | {
+  type: "block_start";
+  block: PartialBlock;
+} | {
+  type: "delta";
+  message_id: string;
+  index: number;
+  text: string;
+} | {
+  type: "block_end";
+  message_id: string;
+  index: number;
+} | {
+  type: "message_end";
+  message_id: string;
+} | {
+  type: "withdrawn";
+  message_id: string;
+} | {
+  type: "tool_progress";
+  tool_use_id: string;
+  elapsed_ms: number;
+  text: string | null;
+} | {
+  type: "note";
+  level: NoteLevel;
+  text: string;
+} | {
+  type: "ping";
+};
+
+export interface ChatModel {
+  /** Name to set. */
+  value: string;
+  display_name: string;
+  description: string;
+}
+
+/** What an agent is doing. */
+export type ChatPhase = "idle" | "running" | "ended" | "starting" | "compacting";
+
+/** What a new chat can be started with. */
+export interface ChatSetup {
+  agents: AgentInfo[];
+  /** The agent of a chat that names none; `None` if none can be used. */
+  default_agent: string | null;
+  /** `None` if the agent chooses. */
+  default_model: string | null;
+  default_permission_mode: string;
+  /** Folders of recent sessions that exist, the latest first. */
+  folders: string[];
+  cwd: string | null;
+  /** Whether `cwd` is trusted; if not, a chat in it needs `trust`. */
+  is_trusted: boolean;
+}
+
+export interface ChatTodo {
+  content: string;
+  /** `pending`, `in_progress` or `completed`. */
+  status: string;
+  /** The task in the present continuous. */
+  active_form: string | null;
+}
+
+export interface ChatTokens {
+  /** Tokens sent, including those read from the prompt cache. */
+  input: number;
+  output: number;
+}
+
 /** Totals of a period and of the one before, which has the same length. */
 export interface Comparison {
   current: UsageFields;
@@ -224,6 +383,8 @@ export interface Difference {
   new: string | null;
 }
 
+export type EndReason = "stopped" | "idle" | "server_stopped" | "exited" | "start_failed" | "failed";
+
 /** Something that changed, as one line of `/api/events`. */
 export type Event = {
   type: "sessions";
@@ -247,6 +408,8 @@ export type Event = {
   type: "index";
   /** `updating` or `ready`. */
   state: string;
+} | {
+  type: "chats";
 } | {
   type: "ping";
 };
@@ -337,6 +500,13 @@ export interface HourCell {
   messages: number;
 }
 
+export interface ImageBody {
+  /** `image/png`, `image/jpeg`, `image/gif` or `image/webp`. */
+  media_type: string;
+  /** The image in base64. */
+  data: string;
+}
+
 export interface IndexStatus {
   /** `updating` until all sessions that existed at the start are in the index. */
   state: string;
@@ -400,6 +570,14 @@ export interface Matches {
   complete: boolean;
 }
 
+/** A message for the agent. */
+export interface MessageBody {
+  text: string;
+  /** What the user attached, as in the field `contexts` of a user entry. */
+  contexts?: Record<string, unknown>[];
+  images?: ImageBody[];
+}
+
 /** Why a call read less than it should have. */
 export interface MissRow {
   /** Cause of the miss. */
@@ -412,6 +590,11 @@ export interface MissRow {
   cost_usd: number | null;
   /** What to do about it. */
   advice: string;
+}
+
+export interface ModelBody {
+  /** Name of the model; `null` lets the agent choose. */
+  model?: string | null;
 }
 
 /** One expensive API call. */
@@ -446,6 +629,14 @@ export interface MoneyReport {
   side: Record<string, number>;
 }
 
+/** A message for the user that is not part of the conversation. */
+export interface Note {
+  level: NoteLevel;
+  text: string;
+}
+
+export type NoteLevel = "info" | "warning" | "error";
+
 export interface Overview {
   /** The project with the latest session first. */
   projects: Project[];
@@ -462,6 +653,28 @@ export interface PageSettings {
   language: string | null;
   /** `light` or `dark`; that of the system if `None`. */
   theme: string | null;
+}
+
+/** A block of a response that is being streamed. */
+export interface PartialBlock {
+  /** Id of the API message; items of the session have it, too. */
+  message_id: string;
+  /** Index of the block in the message. */
+  index: number;
+  kind: PartialKind;
+  /** Text so far; for a tool call, the JSON of its input so far. */
+  text: string;
+  tool_name?: string | null;
+  tool_use_id?: string | null;
+  /** Tool call of the subagent that writes it; `None` for the main agent. */
+  agent: string | null;
+  is_complete: boolean;
+}
+
+export type PartialKind = "text" | "thinking" | "tool_use";
+
+export interface PermissionModeBody {
+  permission_mode: string;
 }
 
 /** Cost of all calls under a policy, by the documented rules of the prompt cache. */
@@ -498,6 +711,10 @@ export interface PolicyRow {
 export interface PositionedItem {
   /** Position of its entry on the active path, counted from 0. For a problem or a branch, that of the entry after it; at the end, that of the last entry. */
   position: number;
+  /** Id of the API message. */
+  message_id?: string;
+  /** Index in the message of the first block of the entry; `None` in files that do not have it. */
+  block_index?: number | null;
   /** UUID of the entry, or one derived from it if the entry has several items. */
   uuid: string | null;
   /** Kind of the item. */
@@ -553,6 +770,53 @@ export interface Project {
   cost_usd: number;
 }
 
+/** Something the user has to decide. */
+export interface Prompt {
+  id: string;
+  kind: PromptKind;
+  tool_name: string;
+  tool_use_id: string | null;
+  /** Arguments of the tool call; for `elicitation`, the JSON schema of the answer. */
+  input: unknown;
+  /** What the call does, or what is asked. */
+  description: string | null;
+  /** Why the user is asked. */
+  reason: string | null;
+  /** Changes of permissions that an approval may include, by index. */
+  suggestions: Suggestion[];
+  /** Path that needs permission. */
+  blocked_path: string | null;
+  /** When the agent asked, as ISO 8601. */
+  since: string;
+  /** Subagent that made the call; `None` for the main agent. */
+  agent_id: string | null;
+}
+
+export type PromptKind = "permission" | "question" | "plan" | "elicitation";
+
+/** The user's reply to a prompt. */
+export type PromptReply = {
+  decision: "allow";
+  /** Input that replaces the model's; for an elicitation, the answer. */
+  input?: unknown;
+  /** Index of the suggestion to follow. */
+  suggestion?: number | null;
+  /** Answers to the questions, by the text of the question. */
+  answers?: Record<string, unknown> | null;
+} | {
+  decision: "deny";
+  /** Reason, which the model gets. */
+  message?: string | null;
+  /** Whether the turn ends, too. */
+  interrupt?: boolean;
+};
+
+/** A message that the agent has not begun to work on. */
+export interface QueuedMessage {
+  uuid: string;
+  text: string;
+}
+
 export interface RawParams {
   /** Number of a line, counted from 1. */
   line?: number | null;
@@ -588,6 +852,31 @@ export interface Report {
   unpriced_models: string[];
   /** Whether the API calls were derived from the session's entries and not recorded. */
   is_reconstructed: boolean;
+}
+
+export interface RewindBody {
+  /** UUID of the user's message; what it caused is undone. */
+  uuid: string;
+  /** Whether files are restored. */
+  files?: boolean;
+  /** Whether the conversation continues before the message. The agent is started again. */
+  conversation?: boolean;
+  /** Only reports what would change. */
+  dry_run?: boolean;
+}
+
+export interface RewindReply {
+  can_rewind: boolean;
+  /** Why it cannot be done. */
+  error: string | null;
+  /** Files that change. */
+  files: string[];
+  /** Lines that are added. */
+  insertions: number;
+  /** Lines that are removed. */
+  deletions: number;
+  /** The chat, if the conversation was rewound. */
+  chat: Chat | null;
 }
 
 export type Role = "user" | "assistant" | "thinking" | "tool" | "system";
@@ -637,6 +926,11 @@ export interface SearchParams {
   since?: string | null;
   until?: string | null;
   limit?: number | null;
+}
+
+export interface SentMessage {
+  /** UUID of the message, which its entry in the session has, too. */
+  uuid: string;
 }
 
 export interface SessionBranch {
@@ -725,6 +1019,11 @@ export interface Settings {
   prices: string | null;
 }
 
+export interface SetupParams {
+  /** Folder to look at; the latest one of a session without it. */
+  cwd?: string | null;
+}
+
 /** A row with what changes from moment to moment. */
 export interface ShownSession {
   /** Names the session in addresses: its id, or `PROJECT:ID` if several sessions have the id. */
@@ -795,6 +1094,28 @@ export interface StarBody {
   starred: boolean;
 }
 
+/** What `POST /api/chats` takes. */
+export interface StartRequest {
+  /** Name of the agent, or the absolute path of a program. */
+  agent?: string | null;
+  model?: string | null;
+  permission_mode?: string | null;
+  /** Folder to work in; that of the session if one is resumed. */
+  cwd?: string | null;
+  /** Key of the session to resume. */
+  resume?: string | null;
+  /** UUID of the last entry to keep of it. */
+  resume_at?: string | null;
+  /** Whether to continue in a copy of the session. */
+  fork?: boolean;
+  /** Whether to capture the API calls. */
+  capture?: boolean;
+  /** Records that the user trusts the folder. */
+  trust?: boolean;
+  /** Resumes the session even if another program seems to write to it. */
+  ignore_live?: boolean;
+}
+
 /** Version, folders and the state of the index. */
 export interface Status {
   version: string;
@@ -818,6 +1139,22 @@ export interface SubagentCard {
   entries: number;
   /** Items of its conversation; empty with [`UiOptions::leave_out_subagents`]. */
   items: ScreenItem[];
+}
+
+/** A change of permissions that the agent suggests. */
+export interface Suggestion {
+  /** A short text, such as ``always allow `git status` ``. */
+  label: string;
+  /** Rules to add, such as `Bash(git status:*)`. */
+  rules: string[];
+  /** `allow`, `deny` or `ask`, for rules. */
+  behavior: string | null;
+  /** Permission mode to set. */
+  mode: string | null;
+  /** Folders to add. */
+  directories: string[];
+  /** Where it is kept: `session`, `localSettings`, `projectSettings`, `userSettings`. */
+  destination: string | null;
 }
 
 export interface TagsBody {

@@ -1,0 +1,4 @@
+//! Chats of `quipu serve` with `quipu-agent` and a scripted API.
+
+mod harness;
+mod turns;
