@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use quipu_message::text;
 
-use crate::path::resolve;
+use crate::path::{TargetPath, resolve};
 
 /// Guarded folders, at any depth.
 const GUARDED_FOLDERS: [&str; 17] = [
@@ -102,11 +102,24 @@ impl GuardedHome<'_> {
     }
 }
 
-/// Whether a path is guarded, as given or after its links are resolved.
+/// Whether a path is guarded: as given, after its links are resolved, or as one of these links.
 pub(crate) fn is_guarded(path: &Path, home: GuardedHome<'_>) -> bool {
-    let real = resolve(path).unwrap_or_else(|| path.to_owned());
     let named = |path: &Path| guarded_names(path).next().is_some() || home.hidden_name(path).is_some();
-    [path, &real].iter().any(|path| named(path) || is_in_repository(path))
+    let target = TargetPath::new(path);
+    target.names().any(|path| named(path) || is_in_repository(path))
+        || target.real.is_some_and(|real| is_target_of_guarded_link(&real, home.folders))
+}
+
+/// Whether a link with a guarded name directly in a folder of the session leads to the path.
+fn is_target_of_guarded_link(real: &Path, folders: &[PathBuf]) -> bool {
+    let entries = folders.iter().filter_map(|folder| folder.read_dir().ok()).flatten().flatten();
+    let mut links = entries.filter(|entry| {
+        entry.file_type().is_ok_and(|kind| kind.is_symlink()) && has_guarded_name(Path::new(&entry.file_name()))
+    });
+    links.any(|link| {
+        let target = resolve(&link.path()).filter(|target| !folders.iter().any(|folder| folder.starts_with(target)));
+        target.is_some_and(|target| real.starts_with(target))
+    })
 }
 
 /// Whether a path contains a guarded name; does not access the file system.
@@ -127,10 +140,22 @@ pub(crate) fn is_in_repository(path: &Path) -> bool {
 /// Normalises a name as some file systems do: HFS+ ignores case and invisible characters,
 /// NTFS trailing dots and spaces, text after a colon, and accepts short names.
 pub(crate) fn comparable(name: &OsStr) -> String {
-    let name = name.to_string_lossy().to_lowercase();
+    // Through upper case, because `ſ` and `ﬁ` are lower case themselves.
+    let name = name.to_string_lossy().to_uppercase().to_lowercase();
     let seen: String = name.chars().filter(|c| !is_invisible(*c)).collect();
     let stem = seen.split(':').next().unwrap_or_default().trim_end_matches([' ', '.']);
-    if stem == "git~1" { ".git".to_owned() } else { stem.to_owned() }
+    long_name(stem).unwrap_or(stem).to_owned()
+}
+
+/// Returns the name that NTFS shortens to this one: `claude~1` is `.claude`.
+fn long_name(short: &str) -> Option<&'static str> {
+    let (start, number) = short.split_once('~')?;
+    let is_shortened = |name: &&str| {
+        let letters = name.trim_start_matches('.').split('.').next().unwrap_or_default();
+        letters.chars().take(6).eq(start.chars())
+    };
+    let mut names = GUARDED_FOLDERS.into_iter().chain(GUARDED_FILES).chain([".config"]);
+    names.find(is_shortened).filter(|_| number.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Returns the guarded names in a path.

@@ -13,13 +13,19 @@ const MAX_LINKS: usize = 40;
 /// names of components that do not exist yet. `None` if the links form a cycle or the path is
 /// too long.
 pub(crate) fn resolve(path: &Path) -> Option<PathBuf> {
+    follow_links(path).map(|(real, _)| real)
+}
+
+/// As [`resolve`], and returns the paths of the links that were followed, each with the
+/// components after it.
+fn follow_links(path: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
     if path.as_os_str().len() > MAX_PATH_BYTES {
         return None;
     }
     let mut ahead: VecDeque<OsString> = VecDeque::new();
     push_components_front(&mut ahead, path);
     let mut real = PathBuf::new();
-    let mut links = 0;
+    let mut links = Vec::new();
     while let Some(name) = ahead.pop_front() {
         if name == ".." {
             real.pop();
@@ -28,8 +34,8 @@ pub(crate) fn resolve(path: &Path) -> Option<PathBuf> {
         let next = real.join(&name);
         match std::fs::read_link(&next) {
             Ok(target) => {
-                links += 1;
-                if links > MAX_LINKS {
+                links.push(ahead.iter().fold(next, |path, name| path.join(name)));
+                if links.len() > MAX_LINKS {
                     return None;
                 }
                 // An absolute target starts with the root, which replaces `real` when joined.
@@ -38,29 +44,39 @@ pub(crate) fn resolve(path: &Path) -> Option<PathBuf> {
             Err(_) => real = next,
         }
     }
-    Some(real)
+    Some((real, links))
 }
 
-/// A path as it was given and as it resolves. Permission rules compare both.
+/// A path as it was given and as it resolves. Permission rules compare both, and deny and ask
+/// rules also the links between them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetPath {
     /// The absolute path before links are followed.
     pub given: PathBuf,
     /// The resolved path (`resolve`); `None` if its links form a cycle.
     pub real: Option<PathBuf>,
+    /// The paths of the links that were followed, each with the components after it.
+    pub links: Vec<PathBuf>,
 }
 
 impl TargetPath {
     /// Resolves an absolute path.
     pub fn new(given: impl Into<PathBuf>) -> Self {
         let given = given.into();
-        Self { real: resolve(&given), given }
+        let (real, links) = follow_links(&given).unzip();
+        Self { real, links: links.unwrap_or_default(), given }
     }
 
     /// Takes a path that contains neither links nor `..`, as from a walk of a resolved folder.
     pub(crate) fn from_resolved(path: impl Into<PathBuf>) -> Self {
         let given = path.into();
-        Self { real: Some(given.clone()), given }
+        Self { real: Some(given.clone()), links: Vec::new(), given }
+    }
+
+    /// Returns all names of the file that are known: the resolved path, the path as given and the
+    /// links between them.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &Path> {
+        self.real.iter().chain([&self.given]).chain(&self.links).map(PathBuf::as_path)
     }
 }
 

@@ -199,5 +199,5 @@ pub(super) fn is_covered_by_rule(rule: &SourcedRule, path: &Path, workspace: &Wo
         names.all(|name| written.contains(&name.as_str()))
     };
     let file_name = real.file_name().map(comparable).unwrap_or_default();
-    named(path) && named(&real) && (written.contains(&file_name.as_str()) || !is_in_repository(&real))
+    TargetPath::new(path).names().all(named) && (written.contains(&file_name.as_str()) || !is_in_repository(&real))
 }

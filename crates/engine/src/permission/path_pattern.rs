@@ -12,8 +12,8 @@ use crate::tool::Workspace;
 /// A compiled pattern of a rule about files.
 ///
 /// An allow rule must match the resolved path. For a deny or ask rule it is enough if the
-/// path as given, the resolved path, or the pattern with its own links resolved matches, and
-/// upper and lower case are the same, as they are to some file systems.
+/// path as given, the resolved path, a link between them, or the pattern with its own links
+/// resolved matches, and upper and lower case are the same, as they are to some file systems.
 #[derive(Debug)]
 pub(super) struct PathPattern {
     matchers: Vec<(PathBuf, Gitignore)>,
@@ -34,6 +34,7 @@ impl PathPattern {
             if !allows {
                 found.extend(resolve(&root).map(|root| (root, pattern.clone())));
                 found.extend(resolve_literal_prefix(&root, &pattern));
+                found.extend(resolve_link(&root, &pattern));
             }
             found.retain(|anchor| !anchors.contains(anchor));
             anchors.append(&mut found);
@@ -63,9 +64,10 @@ impl PathPattern {
         if self.is_allow_rule {
             return names(real);
         }
-        let is_copy = |path: &Path| original_path(path).is_some_and(|original| names(&original));
-        let given = without_dots(&target.given);
-        names(real) || is_copy(real) || (*real != given && (names(&given) || is_copy(&given)))
+        target.names().any(|path| {
+            let path = without_dots(path);
+            names(&path) || original_path(&path).is_some_and(|original| names(&original))
+        })
     }
 }
 
@@ -121,6 +123,24 @@ fn resolve_literal_prefix(root: &Path, pattern: &str) -> Option<(PathBuf, String
     let plain = names.iter().take_while(|name| !name.contains(['*', '?', '[', '\\'])).count().min(names.len() - 1);
     let folder = names[..plain].iter().fold(root.to_owned(), |path, name| path.join(name));
     Some((resolve(&folder)?, format!("/{}", names[plain..].join("/"))))
+}
+
+/// Returns the pattern for the target of a link that a pattern without wildcards, or with a
+/// final `/**`, names in the folder.
+fn resolve_link(root: &Path, pattern: &str) -> Option<(PathBuf, String)> {
+    let (name, below) = pattern.strip_suffix("/**").map_or((pattern, ""), |name| (name, "/**"));
+    let name = name.trim_start_matches("**/").trim_matches('/');
+    if name.is_empty() || name.contains(['*', '?', '[', '\\']) {
+        return None;
+    }
+    let link = root.join(name);
+    let real = resolve(&link).filter(|real| *real != link)?;
+    let mut target = String::from("/");
+    for c in real.file_name()?.to_str()?.chars() {
+        target.extend(['*', '?', '[', '\\'].contains(&c).then_some('\\'));
+        target.push(c);
+    }
+    Some((real.parent()?.to_owned(), target + below))
 }
 
 /// Joins the leading components without wildcards to the folder. A pattern without a leading

@@ -81,7 +81,22 @@ fn files_that_decide_what_programs_do_are_never_changed_unasked() {
     let (workspace, _outside) = workspace_with_links();
     workspace.write(".git/config", "");
     symlink(workspace.path(".git"), workspace.path("innocent")).unwrap();
+    // A guarded link, a link to it, and the folder that another guarded link leads to.
+    workspace.write("conf/env", "");
+    workspace.write("editor/tasks.json", "");
+    for (target, link) in [("conf/env", ".envrc"), (".envrc", "chained"), ("editor", ".vscode"), ("none", ".mcp.json")]
+    {
+        symlink(target, workspace.path(link)).unwrap();
+    }
     for path in [
+        "chained",
+        "conf/env",
+        "editor/new.json",
+        "none",
+        ".ſsh/rc",
+        ".conﬁg/git/config",
+        "CLAUDE~1/settings.json",
+        "VSCODE~2/tasks.json",
         ".git/config",
         ".git/hooks/pre-commit",
         ".claude/settings.json",
@@ -96,6 +111,31 @@ fn files_that_decide_what_programs_do_are_never_changed_unasked() {
             assert_eq!(workspace.bash_decision(PermissionMode::AcceptEdits, &[], &command), "ask", "{command}");
         }
     }
+}
+
+#[test]
+fn deny_rules_match_every_link_to_a_file_and_its_target() {
+    let workspace = TestWorkspace::new();
+    workspace.write("conf/real", "x");
+    workspace.write("store/key", "x");
+    workspace.write("deep/conf/real", "x");
+    let links = [("conf/real", ".env"), (".env", "one"), ("one", "two"), (".", "same"), ("store", "secrets")];
+    for (target, link) in links.into_iter().chain([("secrets", "also"), ("conf/real", "deep/.env")]) {
+        symlink(target, workspace.path(link)).unwrap();
+    }
+    let rules = ["deny Read(.env)", "deny Read(secrets/**)", "allow Bash(cat:*)"];
+    for path in [".env", "one", "two", "same/two", "same/.env", "conf/real", "also/key", "secrets/key", "store/key"] {
+        for tool in ["Read", "Edit", "Grep"] {
+            let input = json!({"file_path": path, "path": path, "pattern": "x"});
+            let input = if tool == "Grep" { json!({"path": path, "pattern": "x"}) } else { input };
+            let decision = workspace.evaluate(PermissionMode::AcceptEdits, &rules, tool, &input);
+            assert_eq!(decision_word(&decision), "deny", "{tool} {path}");
+        }
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, &format!("cat {path}")), "deny", "{path}");
+    }
+    // A link that is not in the session's folder itself hides only its own name.
+    let input = json!({"file_path": "deep/conf/real"});
+    assert_eq!(decision_word(&workspace.evaluate(PermissionMode::Default, &rules, "Read", &input)), "allow");
 }
 
 /// None of these may run because `git diff`, `npm test` and `echo` may.
