@@ -135,8 +135,11 @@ struct Git<'a> {
 const WRITTEN_PATHS: [&str; 8] =
     ["worktrees", "refs", "refs/heads", "logs", "logs/refs", "logs/refs/heads", "info", "info/exclude"];
 
-/// The files in `.git` that git reads first.
-const READ_FILES: [&str; 4] = ["HEAD", "config", "index", "packed-refs"];
+/// The folders in `.git` with the files of commits.
+const OBJECT_FOLDERS: [&str; 3] = ["objects", "objects/info", "objects/pack"];
+
+/// The files in `.git` that git reads when it creates a worktree.
+const READ_FILES: [&str; 7] = ["HEAD", "config", "index", "packed-refs", "shallow", "info/exclude", "info/attributes"];
 
 impl Git<'_> {
     /// Whether the repository keeps its files elsewhere, or settings that [`Git::safe_settings`] does
@@ -147,7 +150,10 @@ impl Git<'_> {
         // Git would wait for a pipe.
         let is_special = |name: &&str| git.join(name).symlink_metadata().is_ok_and(|data| !data.is_file());
         let is_link = |name: &&str| git.join(name).is_symlink();
-        if !git.symlink_metadata()?.is_dir() || WRITTEN_PATHS.iter().any(is_link) || READ_FILES.iter().any(is_special) {
+        let has_link = WRITTEN_PATHS.iter().chain(&OBJECT_FOLDERS).any(is_link);
+        // Names folders with commits of other repositories.
+        let has_alternates = git.join("objects/info/alternates").symlink_metadata().is_ok();
+        if !git.symlink_metadata()?.is_dir() || has_link || has_alternates || READ_FILES.iter().any(is_special) {
             return Ok(true);
         }
         let listed = self.run(&[], &["config", "--local", "--no-includes", "--null", "--name-only", "--list"])?;
@@ -308,10 +314,17 @@ mod tests {
         check(|git, filter| include(git, "gitdir:**/worktrees/**", filter));
         const HOOK: &str = "[hook \"evil\"]\n\tevent = post-checkout\n\tcommand = true\n";
         check(|git, _| fs::write(git.join("config"), HOOK).unwrap());
-        check(|git, _| {
-            fs::remove_file(git.join("HEAD")).unwrap();
+        fn make_pipe(file: &Path) {
+            let _ = fs::remove_file(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
             let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR);
-            rustix::fs::mknodat(rustix::fs::CWD, git.join("HEAD"), kind, mode, 0).unwrap();
+            rustix::fs::mknodat(rustix::fs::CWD, file, kind, mode, 0).unwrap();
+        }
+        check(|git, _| make_pipe(&git.join("HEAD")));
+        check(|git, _| make_pipe(&git.join("info/exclude")));
+        check(|git, _| {
+            fs::create_dir_all(git.join("objects/info")).unwrap();
+            fs::write(git.join("objects/info/alternates"), "../../../other/.git/objects\n").unwrap();
         });
         check(|git, filter| {
             fs::write(git.join("config"), "[extensions]\n\tworktreeConfig = true\n").unwrap();
