@@ -64,6 +64,19 @@ pub(crate) fn rename(real: &Path, to: &Path) -> io::Result<()> {
     rustix::fs::renameat(&folder, name, &folder, new).map_err(explain_error)
 }
 
+/// Gives the owner of a folder all access to it.
+pub(crate) fn allow_owner(real: &Path) -> io::Result<()> {
+    let folder = open_folder(real, false)?;
+    let about = rustix::fs::fstat(&folder)?;
+    let mode = Mode::from_raw_mode(about.st_mode) | Mode::RWXU;
+    // The mode of a folder opened only as a path cannot be changed in another way.
+    #[cfg(target_os = "linux")]
+    rustix::fs::chmod(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&folder)), mode)?;
+    #[cfg(not(target_os = "linux"))]
+    rustix::fs::fchmod(&folder, mode)?;
+    Ok(())
+}
+
 fn require_regular(file: OwnedFd) -> io::Result<File> {
     let file = File::from(file);
     let about = file.metadata()?;

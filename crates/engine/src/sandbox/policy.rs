@@ -22,8 +22,8 @@ pub(super) struct Policy {
     pub(super) covered: Vec<PathBuf>,
     /// Existing files and folders inside the writable ones that may not be changed.
     pub(super) read_only: Vec<PathBuf>,
-    /// Folders inside the writable ones that may not be renamed: rules no longer match what is
-    /// inside them under another name.
+    /// Folders inside the writable ones that may not be renamed, because they contain what is
+    /// `covered` or `read_only`: another command could be starting, which finds these by name.
     pub(super) pinned: Vec<PathBuf>,
     /// Sockets that the command may create.
     pub(super) network: NetworkAccess,

@@ -3,8 +3,7 @@
 
 use std::fmt;
 use std::fs;
-use std::io;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +13,7 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::guarded_paths::{CONFIG_FOLDERS, GuardedHome, has_guarded_name, is_in_repository};
 use crate::path::resolve;
+use crate::safe_file;
 
 /// Maximum number of files and folders that a walk visits.
 const MAX_WALKED_PATHS: usize = 200_000;
@@ -59,8 +59,8 @@ pub(super) struct RestrictedPaths {
     pub(super) covered: Vec<PathBuf>,
     /// Paths that must not be changed: guarded ones and those of rules.
     pub(super) read_only: Vec<PathBuf>,
-    /// Folders that may not be renamed, the outer ones first ([`Policy::pinned`](super::policy::Policy)).
-    pub(super) pinned: Vec<PathBuf>,
+    /// Links that lead to these paths.
+    pub(super) links: Vec<PathBuf>,
     /// The guarded paths before resolving links.
     pub(super) guarded: Vec<GuardedPath>,
     /// Whether a limit was reached, so that paths may be missing.
@@ -71,8 +71,28 @@ pub(super) struct RestrictedPaths {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct GuardedPath {
     pub(super) path: PathBuf,
-    device: u64,
-    inode: u64,
+    file: FileId,
+    /// The file that a link points to; `None` if it does not exist or is outside the session's
+    /// folders, where commands cannot replace it.
+    target: Option<FileId>,
+}
+
+impl GuardedPath {
+    fn new(path: &Path, data: &fs::Metadata, folders: &[PathBuf]) -> Self {
+        let real = resolve(path).filter(|real| data.is_symlink() && folders.iter().any(|f| real.starts_with(f)));
+        let target = real.and_then(|real| real.symlink_metadata().ok());
+        Self { path: path.to_owned(), file: FileId::new(data), target: target.as_ref().map(FileId::new) }
+    }
+}
+
+/// Device and inode of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileId(u64, u64);
+
+impl FileId {
+    fn new(data: &fs::Metadata) -> Self {
+        Self(data.dev(), data.ino())
+    }
 }
 
 /// Last result, valid until files or rules change.
@@ -180,61 +200,34 @@ fn find_restricted(
         let Ok(data) = path.symlink_metadata() else { continue };
         if (refused.unreadable.matches)(&path) {
             found.covered.extend(resolve(&path).filter(|real| real.exists()));
-            found.pinned.extend(folders_to_pin(&path, folders, &refused.unreadable).filter(|_| guarded));
+            found.links.extend(data.is_symlink().then_some(path));
             continue;
         }
         let is_part = |names: &[&str]| names.iter().any(|name| path.ends_with(name)) && is_in_repository(&path);
         // Git needs `HEAD` to treat a folder as a repository.
         let has_name = || has_guarded_name_below(&path, folders) || home.hidden_name(&path).is_some();
-        let named = guarded && !held && (has_name() || is_part(&["HEAD"]));
-        if named && path == home.agent_folder {
-            // The script in it is found by name.
-            found.pinned.extend(parents_inside(&path, folders).map(Path::to_owned));
-        }
+        // A link in a guarded folder may point to a file outside it.
+        let named = guarded && ((!held || data.is_symlink()) && has_name() || !held && is_part(&["HEAD"]));
         if named {
-            found.guarded.push(GuardedPath { path: path.clone(), device: data.dev(), inode: data.ino() });
-        }
-        if guarded && !held && (refused.unwritable.matches)(&path) {
-            found.pinned.extend(folders_to_pin(&path, folders, &refused.unwritable));
+            found.guarded.push(GuardedPath::new(&path, &data, folders));
         }
         let runs = || is_part(&["config", "hooks", "commondir"]) || (refused.unwritable.matches)(&path);
         if named || (guarded && !held && runs()) {
             held = true;
             found.read_only.extend(resolve(&path).filter(|real| real.exists() && !folders.contains(real)));
+            found.links.extend(data.is_symlink().then(|| path.clone()));
         }
         if data.is_dir() {
             if limits.unlocks_folders && data.mode() & 0o500 != 0o500 {
-                let _ = allow_owner(&path);
+                let _ = safe_file::allow_owner(&path);
             }
             let inside = fs::read_dir(&path).into_iter().flatten().flatten();
             open.extend(inside.map(|entry| (entry.path(), held)));
         }
     }
-    found.pinned.sort();
-    found.pinned.dedup();
     found.covered.sort();
     found.read_only.sort();
     found
-}
-
-/// Returns the parent folders of a path, inside the session's, after whose renaming the rules
-/// would no longer match the path.
-fn folders_to_pin<'a>(
-    path: &'a Path,
-    folders: &'a [PathBuf],
-    rules: &'a PathMatcher,
-) -> impl Iterator<Item = PathBuf> + 'a {
-    let is_lost = move |parent: &&Path| {
-        let rest = path.strip_prefix(parent).unwrap_or(path);
-        !(rules.matches)(&parent.with_file_name("\u{1}renamed").join(rest))
-    };
-    parents_inside(path, folders).filter(is_lost).map(Path::to_owned)
-}
-
-/// Returns the parent folders of a path that are inside the session's.
-fn parents_inside<'a>(path: &'a Path, folders: &'a [PathBuf]) -> impl Iterator<Item = &'a Path> {
-    let is_inside = |parent: &&Path| folders.iter().any(|folder| parent.starts_with(folder) && *parent != folder);
-    path.ancestors().skip(1).take_while(is_inside)
 }
 
 /// Whether the path has a guarded name below the session folder that contains it.
@@ -246,12 +239,6 @@ fn has_guarded_name_below(path: &Path, folders: &[PathBuf]) -> bool {
     let brought = CONFIG_FOLDERS.into_iter().find(|name| path.is_symlink() && path.join(name).exists());
     let name = |below: &Path| Path::new("/").join(below).join(brought.unwrap_or_default());
     below.is_some_and(|below| !below.as_os_str().is_empty() && has_guarded_name(&name(below)))
-}
-
-/// Gives the owner of a folder all access to it.
-pub(super) fn allow_owner(folder: &Path) -> io::Result<()> {
-    let mode = fs::symlink_metadata(folder)?.mode();
-    fs::set_permissions(folder, fs::Permissions::from_mode(mode | 0o700))
 }
 
 /// Returns all guarded paths in the folders, except those below another one. Without a limit,

@@ -1,6 +1,6 @@
 //! One command in the sandbox: its policy, environment and clean-up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::launchers::{Launched, Launchers};
 use super::policy::{NetworkAccess, Policy};
-use super::restricted_paths::{GuardedPath, allow_owner, find_guarded_paths};
+use super::restricted_paths::{GuardedPath, find_guarded_paths};
 use super::session_sandbox::{Sandbox, SandboxLevel};
 use super::{CommandContext, SandboxProfile, readable};
 use crate::guarded_paths::GuardedHome;
@@ -142,6 +142,8 @@ impl Sandbox {
         found.covered.extend(Some(script).filter(|script| is_readable && script.exists()));
         found.covered.extend(settings.filesystem.deny_read.iter().map(at).filter(|path| path.exists()));
         found.read_only.extend(settings.filesystem.deny_write.iter().map(at).filter(|path| writes && path.exists()));
+        // The script in it is found by name.
+        found.read_only.extend(write.iter().any(|open| agent_folder.starts_with(open)).then_some(agent_folder));
         if !mounts && !found.covered.is_empty() {
             return Err("the system gives it no namespaces to cover the files that rules refuse".to_owned());
         }
@@ -151,6 +153,7 @@ impl Sandbox {
             (true, Some(true)) => NetworkAccess::WithUnixSockets,
             (true, _) => NetworkAccess::Internet,
         };
+        let pinned = folders_to_pin(found.covered.iter().chain(&found.read_only).chain(&found.links), &write);
         let policy = Policy {
             uses_mounts: mounts,
             readable: read,
@@ -158,7 +161,7 @@ impl Sandbox {
             writable: write,
             covered: found.covered,
             read_only: found.read_only,
-            pinned: found.pinned,
+            pinned,
             network,
             allows_attribute_changes: writes,
             cwd: context.cwd.clone(),
@@ -166,6 +169,13 @@ impl Sandbox {
         };
         Ok((policy, found.guarded))
     }
+}
+
+/// Returns the parent folders of some paths inside the writable folders, the outer ones first.
+fn folders_to_pin<'a>(paths: impl Iterator<Item = &'a PathBuf>, writable: &[PathBuf]) -> Vec<PathBuf> {
+    let is_inside = |parent: &&Path| writable.iter().any(|folder| parent.starts_with(folder) && parent != folder);
+    let parents: BTreeSet<&Path> = paths.flat_map(|path| path.ancestors().skip(1).take_while(is_inside)).collect();
+    parents.into_iter().map(Path::to_owned).collect()
 }
 
 impl SandboxedCommand {
@@ -238,7 +248,7 @@ fn move_aside(path: &Path) -> io::Result<PathBuf> {
     match safe_file::rename(path, &to) {
         // The command may have made the folder read-only.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            allow_owner(folder)?;
+            safe_file::allow_owner(folder)?;
             safe_file::rename(path, &to)?;
         }
         renamed => renamed?,

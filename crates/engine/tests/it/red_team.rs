@@ -228,6 +228,8 @@ const WITH_FILES: &[RowWithFiles] = &[
     (run_by_git, ("git beside a command that a rule allows", PermissionMode::Default, &["allow Bash(ls:*)"], "ls && git status")),
     (run_by_git, ("the same with git diff", PermissionMode::Default, &["allow Bash(ls:*)"], "git diff; ls")),
     (link_with_twin, ("diff of folders beside a command that a rule allows", PermissionMode::Default, &["allow Bash(true:*)"], "true; diff tmpl twin")),
+    (guarded_link, ("the folder of what a guarded link points to, replaced", PermissionMode::Auto, &[], "mv s2 t; mkdir s2; echo x > s2/rc")),
+    (guarded_link, ("what a link in a guarded folder points to", PermissionMode::Auto, &[], "echo x > s2/hook; mv s2 t")),
     (link_with_twin, ("diff of a file with a folder beside one", PermissionMode::Default, &["allow Bash(true:*)"], "diff twin/evil tmpl; true")),
 ];
 
@@ -503,6 +505,36 @@ async fn a_folder_with_files_that_rules_refuse_cannot_be_renamed() {
     check(&["deny Read(src/**)"], "mv src s2; mv tmpl renamed").await;
     check(&["deny Read(./src/.env)"], "mv src s2; mv tmpl renamed").await;
     check(&["deny Edit(src/**)"], "mv src s2; mv tmpl renamed").await;
+    // The rule still matches afterwards, but another command may be starting.
+    check(&["deny Read(.env)"], "mv src s2; mv tmpl renamed").await;
+}
+
+#[tokio::test]
+async fn folders_with_paths_of_the_sandbox_settings_cannot_be_renamed() {
+    if !kernel_can() {
+        return;
+    }
+    let mut sandbox = real_sandbox_options();
+    let temp = tempfile::tempdir().unwrap();
+    let agent = temp.path().canonicalize().unwrap().join("agent");
+    sandbox.settings = serde_json::from_value(json!({
+        "enabled": true,
+        "filesystem": {"denyRead": ["src/.env"], "denyWrite": ["tmpl/t.txt"], "allowWrite": [temp.path()]},
+    }))
+    .unwrap();
+    let mut world = World::with(&[], sandbox.clone(), |_| {});
+    let env = [("PATH", std::env::var_os("PATH").unwrap())];
+    let env = env.into_iter().map(|(name, value)| (name.into(), value)).collect();
+    let p = world.folder.path().join("p");
+    let options = WorkspaceOptions { env, sandbox, output_folder: Some(agent.clone()), ..WorkspaceOptions::default() };
+    world.workspace = Workspace::new(&p, options);
+    let call = CallContext { profile: SandboxProfile::Workspace, ..CallContext::new("toolu_1") };
+    let command =
+        format!("mv src s2; mv tmpl s2; mv {0} {0}2; touch {0}/user-shell.sh; touch {0}/../made", agent.display());
+    let output = output_text(&Bash.run(json!({"command": command}), &world.workspace, &call).await);
+    assert!(p.join("src/.env").exists() && p.join("tmpl/t.txt").exists(), "{output}");
+    assert!(agent.exists() && !agent.join("user-shell.sh").exists(), "{output}");
+    assert!(agent.with_file_name("made").exists(), "{output}");
 }
 
 /// Makes `.git` a link to where keys are.
@@ -525,6 +557,17 @@ fn false_worktree(world: &Path) {
 fn link_with_twin(world: &Path) {
     fs::create_dir(world.join("p/twin")).unwrap();
     fs::write(world.join("p/twin/evil"), "text\n").unwrap();
+}
+
+/// Makes a file with a guarded name, and one in a guarded folder, links to files in `s2`.
+fn guarded_link(world: &Path) {
+    let p = world.join("p");
+    fs::create_dir_all(p.join("s2")).unwrap();
+    fs::create_dir_all(p.join(".git/hooks")).unwrap();
+    fs::write(p.join("s2/rc"), "text\n").unwrap();
+    fs::write(p.join("s2/hook"), "text\n").unwrap();
+    symlink("s2/rc", p.join(".envrc")).unwrap();
+    symlink("../../s2/hook", p.join(".git/hooks/pre-commit")).unwrap();
 }
 
 /// Gives the session's repository a program to run.

@@ -1,5 +1,6 @@
 //! Commands in the sandbox of the kernel.
 
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -155,10 +156,22 @@ async fn a_guarded_file_cannot_be_replaced_by_moving_the_folder_above_it() {
     workspace.write("sub/.git/config", "old");
     let command = "mv sub away; mkdir -p sub/.git; echo new > sub/.git/config";
     let text = error_text(run(&workspace, SandboxProfile::Workspace, command).await);
-    assert!(text.contains(&workspace.path_text("sub/.git")), "{text}");
-    assert!(!workspace.path("sub/.git").exists());
-    let kept = ["away/.git/config", "away/git.moved-aside-1/config"].iter().any(|name| workspace.path(name).exists());
-    assert!(kept);
+    assert!(text.contains("Read-only") && !text.contains("moved"), "{text}");
+    assert_eq!(workspace.read_text("sub/.git/config"), "old");
+    assert!(!workspace.path("away").exists());
+}
+
+#[tokio::test]
+async fn a_guarded_link_is_moved_aside_if_its_target_appears() {
+    if !kernel_can() {
+        return;
+    }
+    let workspace = sandbox_workspace();
+    symlink("later.json", workspace.path(".mcp.json")).unwrap();
+    success_text(run(&workspace, SandboxProfile::Workspace, "echo x > other.json").await);
+    let text = error_text(run(&workspace, SandboxProfile::Workspace, "echo x > later.json").await);
+    assert!(text.contains(&workspace.path_text(".mcp.json")), "{text}");
+    assert!(workspace.path("mcp.json.moved-aside-1").is_symlink() && !workspace.path(".mcp.json").is_symlink());
 }
 
 #[tokio::test]
