@@ -40,7 +40,7 @@ test-web: web
 		else echo "Node is not installed: THE PAGE IS NOT TESTED"; fi
 
 build: web
-	@$(CARGO) build --profile quick -p quipu --bin quipu --no-default-features
+	@$(CARGO) build --profile quick -p quipu --bins
 
 # All checks: formatting, lints, documentation, tests, licences.
 test: lint

@@ -1,5 +1,7 @@
 //! `quipu serve`
 
+mod demo_agent;
+
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -11,6 +13,7 @@ use quipu_server::{ChatAgent, Server, ServerError, ServerOptions, Token, write_d
 use serde_json::json;
 use tempfile::TempDir;
 
+use self::demo_agent::DemoAgent;
 use crate::args::ServeArgs;
 use crate::catalogue::{cache_folder, data_folder, state_folder};
 use crate::claude_dirs::claude_dirs;
@@ -32,13 +35,15 @@ const WORKER_THREADS: usize = 2;
 const MAX_BLOCKING_THREADS: usize = 8;
 
 pub(crate) fn run(args: &ServeArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
-    let (options, _demo) = server_options(args, global)?;
+    let (mut options, _demo_sessions) = server_options(args, global)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKER_THREADS)
         .max_blocking_threads(MAX_BLOCKING_THREADS)
         .enable_all()
         .build()?;
     let done = runtime.block_on(async {
+        let demo_agent = DemoAgent::start().await?;
+        demo_agent.add_to(&mut options);
         let server = bind(args.listen, options).await?;
         // Install the handlers first: a script may send a signal as soon as it reads the address.
         let ended = shell::ended_by_signal()?;

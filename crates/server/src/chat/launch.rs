@@ -73,11 +73,11 @@ impl Launch {
         if let SessionOrigin::Resume { at: Some(at), .. } | SessionOrigin::Fork { at: Some(at), .. } = &self.origin {
             options = options.resume_at(at);
         }
-        for (name, value) in &self.agent.env {
-            options = options.env(name, value);
-        }
         if let Some(dir) = &self.config_dir {
             options = options.env("CLAUDE_CONFIG_DIR", dir);
+        }
+        for (name, value) in &self.agent.env {
+            options = options.env(name, value);
         }
         if let Some(url) = &self.base_url {
             options = options.env("ANTHROPIC_BASE_URL", url);

@@ -54,14 +54,21 @@ impl ChatHome {
     }
 
     pub(crate) fn serve(&self) -> ChatServer {
+        self.serve_with(&[], Some(&self.api.url()))
+    }
+
+    /// Serves with further arguments, and with a key for an API if there is one.
+    pub(crate) fn serve_with(&self, args: &[&str], api: Option<&str>) -> ChatServer {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin("quipu"));
-        command.args(["--json", "serve", "--listen", "127.0.0.1:0"]);
+        command.args(["--json", "serve", "--listen", "127.0.0.1:0"]).args(args);
         command
             .env_clear()
             .env("HOME", self.folder.path())
             .env("TMPDIR", self.path("tmp"))
             .env("PATH", "/usr/bin:/bin");
-        command.env("ANTHROPIC_BASE_URL", self.api.url()).env("ANTHROPIC_API_KEY", "any");
+        if let Some(url) = api {
+            command.env("ANTHROPIC_BASE_URL", url).env("ANTHROPIC_API_KEY", "any");
+        }
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
         let mut first = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut first).unwrap();
