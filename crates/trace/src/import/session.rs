@@ -15,7 +15,6 @@ use quipu_transcript::{Entries, Problem, SessionSkeleton, find, load_reader};
 use super::{CaptureFormat, ImportError};
 use crate::builder::TraceBuilder;
 use crate::call::{CallIdentity, RequestParts};
-use crate::prompt_store::MessageKey;
 use crate::raw_call::RawCall;
 
 mod logged;
@@ -23,6 +22,10 @@ mod responses;
 
 use logged::LoggedCalls;
 use responses::{Response, Responses};
+
+/// Longest request that the API accepts. Files with more messages between two compactions are not
+/// what was sent, and the requests of all their calls together would grow with the square of it.
+const MAX_REQUEST_BYTES: u64 = 32 << 20;
 
 /// Imports a session file and the files of its subagents.
 pub(super) fn import_file(path: &Path, builder: &mut TraceBuilder) -> Result<(), ImportError> {
@@ -168,8 +171,26 @@ fn past_calls<'r>(
     let wanted = part.calls.iter().filter_map(|call| Some((call, *responses.get(call.message_id.as_str())?)));
     let wanted: Vec<(&PastCall, &Response)> = wanted.collect();
     let Some(most) = wanted.iter().map(|(call, _)| call.sent).max() else { return };
-    let keys = part.messages.into_iter().take(most).map(|message| builder.prompts().add_new_message(&message));
-    let keys: Result<Vec<MessageKey>, _> = keys.collect();
+    // The messages, and the bytes of those before each.
+    let (mut keys, mut bytes_before, mut problem) = (Vec::new(), vec![0], None);
+    for message in part.messages.into_iter().take(most) {
+        let key = builder.prompts().add_new_message(&message).map_err(|error| error.to_string());
+        let sized = key.map(|key| (key, bytes_before[keys.len()] + builder.prompts().message(key).bytes));
+        match sized {
+            Ok((key, bytes)) if bytes <= MAX_REQUEST_BYTES => {
+                keys.push(key);
+                bytes_before.push(bytes);
+                continue;
+            }
+            Ok(_) => problem = Some(format!("more than the {} MB that the API accepts", MAX_REQUEST_BYTES >> 20)),
+            Err(error) => problem = Some(error),
+        }
+        break;
+    }
+    let has_request = |call: &PastCall| call.sent <= keys.len();
+    if let (Some(problem), Some((_, response))) = (&problem, wanted.iter().find(|(call, _)| !has_request(call))) {
+        builder.push_problem(response.line, format!("messages before this response and later ones: {problem}"));
+    }
     for (call, response) in wanted {
         let raw = RawCall {
             started_at: call.previous_time.as_deref().and_then(parse_timestamp),
@@ -178,15 +199,12 @@ fn past_calls<'r>(
             line: response.line,
             ..RawCall::default()
         };
-        let request = keys.as_ref().ok().map(|keys| RequestParts {
+        let request = has_request(call).then(|| RequestParts {
             model: response.requested_model(),
             messages: keys[..call.sent].to_vec(),
-            body_bytes: keys[..call.sent].iter().map(|key| builder.prompts().message(*key).bytes).sum(),
+            body_bytes: bytes_before[call.sent],
             ..RequestParts::default()
         });
-        if let Err(error) = &keys {
-            builder.push_problem(response.line, format!("messages before the response: {error}"));
-        }
         calls.push(SessionCall { raw, request, response: Some(response) });
     }
 }

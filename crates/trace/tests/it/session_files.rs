@@ -145,3 +145,27 @@ fn every_logged_request_is_one_that_was_sent() {
         assert_eq!(without_line, CALLS_WITHOUT_A_LINE);
     }
 }
+
+#[test]
+fn no_request_is_reconstructed_that_the_api_would_refuse() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    let text = "x".repeat(17 << 20);
+    let mut lines = String::new();
+    for turn in 1..=3 {
+        let parent = if turn == 1 { "null".to_owned() } else { format!("\"a{}\"", turn - 1) };
+        lines += &format!(
+            r#"{{"type":"user","uuid":"u{turn}","parentUuid":{parent},"message":{{"role":"user","content":"{turn}{text}"}}}}
+{{"type":"assistant","uuid":"a{turn}","parentUuid":"u{turn}","message":{{"id":"msg_{turn}","role":"assistant","model":"m","content":[{{"type":"text","text":"{turn}"}}]}}}}
+"#
+        );
+    }
+    fs::write(&path, lines).unwrap();
+    let trace = Trace::open(&[&path]).unwrap();
+    let sent: Vec<Option<usize>> =
+        trace.calls.iter().map(|call| call.request.as_ref().map(|request| request.messages.len())).collect();
+    assert_eq!(sent, [Some(1), None, None]);
+    let problems: Vec<(u64, &str)> = trace.problems.iter().map(|found| (found.line, found.message.as_str())).collect();
+    let reason = "messages before this response and later ones: more than the 32 MB that the API accepts";
+    assert_eq!(problems, [(4, reason)]);
+}
