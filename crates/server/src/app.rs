@@ -25,6 +25,8 @@ use crate::token::Token;
 
 /// Requests that read files or the index at the same time; others wait.
 const MAX_BLOCKING_REQUESTS: usize = 6;
+/// The same for requests that read a whole session, so that windows never wait for them.
+const MAX_LONG_REQUESTS: usize = 2;
 /// Events that a slow client may be behind before it has to load everything again.
 const EVENT_CAPACITY: usize = 256;
 
@@ -59,6 +61,7 @@ pub(crate) struct App {
     /// True when the server stops.
     stopping: watch::Sender<bool>,
     blocking: Semaphore,
+    long: Semaphore,
     /// The cache, if no other folder can be used; removed at the end.
     _temporary_cache: Option<TempDir>,
 }
@@ -110,6 +113,7 @@ impl App {
             pages: PageCount::default(),
             stopping: watch::Sender::new(false),
             blocking: Semaphore::new(MAX_BLOCKING_REQUESTS),
+            long: Semaphore::new(MAX_LONG_REQUESTS),
             _temporary_cache: temporary,
         })
     }
@@ -121,10 +125,17 @@ impl App {
     ) -> Result<T, ApiError> {
         let app = Arc::clone(&self);
         let _permit = self.blocking.acquire().await;
-        match tokio::task::spawn_blocking(move || work(&app)).await {
-            Ok(done) => done,
-            Err(error) => Err(ApiError::internal(format!("the request failed: {error}"))),
-        }
+        run_blocking(move || work(&app)).await
+    }
+
+    /// As [`blocking`](Self::blocking), for work that reads a whole session.
+    pub(crate) async fn blocking_long<T: Send + 'static>(
+        self: Arc<Self>,
+        work: impl FnOnce(&App) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let app = Arc::clone(&self);
+        let _permit = self.long.acquire().await;
+        run_blocking(move || work(&app)).await
     }
 
     /// Reports a change to all clients.
@@ -148,6 +159,59 @@ impl App {
     }
 }
 
+async fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => Err(ApiError::internal(format!("the request failed: {error}"))),
+    }
+}
+
 fn is_writable(folder: &PathBuf) -> bool {
     std::fs::create_dir_all(folder).is_ok() && tempfile::tempfile_in(folder).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::mpsc::channel;
+
+    use jiff::Zoned;
+    use quipu_conversation::price::Prices;
+
+    use super::{App, MAX_BLOCKING_REQUESTS};
+    use crate::server::ServerOptions;
+    use crate::token::Token;
+
+    #[tokio::test]
+    async fn requests_that_read_whole_sessions_leave_others_their_threads() {
+        let options = ServerOptions {
+            claude_dirs: Vec::new(),
+            cache_folder: None,
+            data_folder: None,
+            config_file: None,
+            usual_config_dir: None,
+            home: None,
+            agents: Vec::new(),
+            prices: Prices::bundled(),
+            token: Token::random().unwrap(),
+            is_demo: false,
+            now: Zoned::now,
+        };
+        let app = Arc::new(App::new(options, 0).unwrap());
+        let (ends, running): (Vec<_>, Vec<_>) = (0..=MAX_BLOCKING_REQUESTS)
+            .map(|_| {
+                let (end, ended) = channel::<()>();
+                let work = Arc::clone(&app).blocking_long(move |_| Ok(ended.recv().is_err()));
+                (end, tokio::spawn(work))
+            })
+            .unzip();
+        assert_eq!(app.blocking(|_| Ok(1)).await.unwrap(), 1);
+        assert!(running.iter().all(|work| !work.is_finished()));
+        drop(ends);
+        for work in running {
+            assert!(work.await.unwrap().unwrap());
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard};
 use quipu_index::SkeletonStore;
 use quipu_transcript::{FileError, OpenSession};
 
@@ -54,13 +54,18 @@ impl OpenSessions {
     }
 
     /// Opens the session, or reads what was written since the last request. Requests for other
-    /// windows of the same session wait for that, and not for each other.
+    /// windows of the same session wait for that, and not for each other: while nothing is written,
+    /// they read at the same time.
     fn up_to_date<'a>(
         &self,
         path: &Path,
         shared: &'a RwLock<Option<OpenSession>>,
     ) -> Result<RwLockReadGuard<'a, Option<OpenSession>>, FileError> {
-        let mut guard = shared.write();
+        let guard = shared.upgradable_read();
+        if guard.as_ref().is_some_and(OpenSession::is_up_to_date) {
+            return Ok(RwLockUpgradableReadGuard::downgrade(guard));
+        }
+        let mut guard = RwLockUpgradableReadGuard::upgrade(guard);
         match &mut *guard {
             Some(session) => _ = session.update(|path| self.store.read(path))?,
             None => *guard = Some(OpenSession::open(path, |path| self.store.read(path))?),
@@ -79,5 +84,41 @@ impl OpenSessions {
             let (_, closed) = sessions.remove(0);
             total -= lines(&closed).min(total);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use quipu_index::SkeletonStore;
+
+    use super::OpenSessions;
+
+    #[test]
+    fn a_window_does_not_wait_for_another_request_that_reads_the_session() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        fs::write(&path, "{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"hi\"}}\n").unwrap();
+        let sessions = OpenSessions::new(SkeletonStore::new(folder.path()));
+        let (is_reading, reading) = channel();
+        let (is_done, done) = channel();
+        let has_finished = std::thread::scope(|scope| {
+            let (sessions, path) = (&sessions, &path);
+            let first = scope.spawn(move || {
+                sessions.with(path, |_| {
+                    is_reading.send(()).unwrap();
+                    done.recv_timeout(Duration::from_secs(10)).is_ok()
+                })
+            });
+            reading.recv().unwrap();
+            assert_eq!(sessions.with(path, |session| session.view().len()).unwrap(), 1);
+            // Fails if the first request gave up first.
+            let _ = is_done.send(());
+            first.join().unwrap().unwrap()
+        });
+        assert!(has_finished);
     }
 }

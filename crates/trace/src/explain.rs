@@ -18,7 +18,8 @@ use jiff::Timestamp;
 use quipu_conversation::price::{BilledRequest, Cost, Prices};
 use quipu_conversation::{SubagentRef, Tokens, headline};
 use quipu_message::{ToolUseId, View};
-use quipu_transcript::{FileError, find, for_each_view};
+use quipu_transcript::find::{self, SubagentFile};
+use quipu_transcript::{FileError, for_each_view};
 
 pub use self::advice::{Advice, AdviceKind};
 use self::filling::FillingBuilder;
@@ -81,6 +82,36 @@ impl ContextSize {
     }
 }
 
+impl Money {
+    /// Reads tokens and cost alone, which takes less than a whole [`Explanation`]. Calls `visit` with
+    /// the number and view of each line of the session file.
+    pub fn read(path: &Path, prices: &Prices, mut visit: impl FnMut(u64, &View<'_>)) -> Result<Self, FileError> {
+        let mut builder = MoneyBuilder::default();
+        for_each_view(path, |line, _, view| {
+            visit(line, view);
+            builder.push(line, view);
+        })?;
+        for subagent in list_all_subagents(path) {
+            builder.enter_file(Some(subagent_ref(&subagent)));
+            // As in an explanation, a file that cannot be read is left out.
+            let _ = for_each_view(&subagent.path, |line, _, view| builder.push(line, view));
+        }
+        Ok(builder.finish(prices))
+    }
+}
+
+fn list_all_subagents(path: &Path) -> Vec<SubagentFile> {
+    [find::list_subagents(path), find::list_legacy_subagents(path)].concat()
+}
+
+fn subagent_ref(file: &SubagentFile) -> SubagentRef<'_> {
+    SubagentRef {
+        id: file.agent_id.as_str(),
+        tool_use_id: file.tool_use_id.as_ref().map(ToolUseId::as_str),
+        agent_type: file.agent_type.as_deref(),
+    }
+}
+
 /// Builds an [`Explanation`] from the lines of a session.
 #[derive(Debug, Default)]
 pub struct ExplainBuilder {
@@ -95,21 +126,13 @@ impl ExplainBuilder {
     /// and subagent files that cannot be read.
     pub fn read(path: &Path) -> Result<Self, FileError> {
         let mut builder = Self::default();
-        builder.push_file(path)?;
-        for subagent in find::list_subagents(path).into_iter().chain(find::list_legacy_subagents(path)) {
-            builder.enter_file(Some(SubagentRef {
-                id: subagent.agent_id.as_str(),
-                tool_use_id: subagent.tool_use_id.as_ref().map(ToolUseId::as_str),
-                agent_type: subagent.agent_type.as_deref(),
-            }));
+        for_each_view(path, |line, text, view| builder.push(line, text, view))?;
+        for subagent in list_all_subagents(path) {
+            builder.enter_file(Some(subagent_ref(&subagent)));
             // A conversation without this file is still worth an explanation.
-            let _ = builder.push_file(&subagent.path);
+            let _ = for_each_view(&subagent.path, |line, text, view| builder.push(line, text, view));
         }
         Ok(builder)
-    }
-
-    fn push_file(&mut self, path: &Path) -> Result<(), FileError> {
-        for_each_view(path, |line, text, view| self.push(line, text, view))
     }
 
     /// Declares which file the next lines come from: that of a subagent, or the session file

@@ -68,11 +68,11 @@ export class SessionModel {
     return getJson<ItemWindow>(this.path("/items"), query);
   }
 
-  /** Loads the last screen; the outline follows by itself. */
+  /** Loads the last screen. The outline of a long session is large and would delay it, so it follows. */
   async open(): Promise<void> {
-    this.loadDetail().then(() => this.loadFigures());
     await this.items.open();
     if (this.items.error) this.error = this.items.error;
+    else this.loadDetail().then(() => this.loadFigures());
   }
 
   private async loadDetail() {

@@ -1,6 +1,6 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { Turn } from "../api/model.ts";
-import { turnAt, visibleRows } from "./session.svelte.ts";
+import { SessionModel, turnAt, visibleRows } from "./session.svelte.ts";
 
 const turn = (number: number, position: number): Turn => ({
   turn: number,
@@ -20,4 +20,20 @@ test("a position belongs to the turn that began last", () => {
 test("a folded turn keeps its prompt only", () => {
   expect(visibleRows(11, turns, new Set([2]))).toEqual([0, 1, 2, 3, 4, 5, 9, 10, 11]);
   expect(visibleRows(3, turns, new Set())).toEqual([0, 1, 2, 3]);
+});
+
+test("the outline, which may be large, is requested after the last screen", async () => {
+  const requested: string[] = [];
+  const answers: (() => void)[] = [];
+  vi.stubGlobal("fetch", (address: string) => {
+    requested.push(new URL(address, "http://localhost").pathname);
+    const body = { entries: 0, from: 0, count: 0, version: "1", items: [], turns: [] };
+    return new Promise((resolve) => answers.push(() => resolve(Response.json(body))));
+  });
+  const opened = new SessionModel("s").open();
+  expect(requested).toEqual(["/api/sessions/s/items"]);
+  answers[0]?.();
+  await opened;
+  expect(requested).toEqual(["/api/sessions/s/items", "/api/sessions/s"]);
+  vi.unstubAllGlobals();
 });

@@ -220,7 +220,8 @@ impl<'a> SkeletonView<'a> {
 
     /// Line numbers of some entries of the path.
     pub fn lines(&self, positions: Range<usize>) -> Vec<u64> {
-        self.path()[positions].iter().map(|node| node.line()).collect()
+        let shown = self.conversation.shown();
+        shown.paths(self.reader).path[positions].iter().map(|&i| shown.nodes[i as usize].line()).collect()
     }
 
     /// The entry at a position of the path; `None` if it can no longer be read.

@@ -69,7 +69,7 @@ pub(crate) async fn calls(
     Path(key): Path<String>,
     Params(params): Params<CallParams>,
 ) -> Result<Json, ApiError> {
-    app.blocking(move |app| {
+    app.blocking_long(move |app| {
         app.session_document(&key, params.document(CALLS), |path| {
             let trace = open_trace(app, path, params.source())?;
             let structure = Structure::new(&trace);
@@ -96,7 +96,7 @@ pub(crate) async fn cache(
     Path(key): Path<String>,
     Params(params): Params<CallParams>,
 ) -> Result<Json, ApiError> {
-    app.blocking(move |app| {
+    app.blocking_long(move |app| {
         app.session_document(&key, params.document(CACHE), |path| {
             let trace = open_trace(app, path, params.source())?;
             let structure = Structure::new(&trace);
@@ -111,7 +111,7 @@ pub(crate) async fn cache(
 }
 
 pub(crate) async fn explain(State(app): State<Arc<App>>, Path(key): Path<String>) -> Result<Json, ApiError> {
-    app.blocking(move |app| {
+    app.blocking_long(move |app| {
         app.session_document(&key, "explain", |path| {
             let explanation = ExplainBuilder::read(path)?.finish(&app.prices);
             Ok(Report::new(&explanation, &open_trace(app, path, CallSource::Complete)?, &app.prices))
@@ -135,7 +135,7 @@ pub(crate) async fn diff(
     Path(key): Path<String>,
     Params(params): Params<DiffParams>,
 ) -> Result<Json, ApiError> {
-    app.blocking(move |app| {
+    app.blocking_long(move |app| {
         let trace = open_trace(app, &app.list.resolve(&key)?, params.calls.source())?;
         let structure = Structure::new(&trace);
         let later = find_call(&trace, &params.b)?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use quipu_conversation::{Problem, SkeletonView};
+use quipu_conversation::{Problem, SkeletonView, user_prompt};
 use quipu_transcript::{OpenSession, ResumeCommand};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -132,13 +132,17 @@ impl<'a> SessionStructure<'a> {
 
 fn turns(view: SkeletonView<'_>) -> Vec<SessionTurn> {
     let turns = view.turns();
-    let row = |(index, turn): (usize, &quipu_conversation::SkeletonTurn)| SessionTurn {
-        turn: index + 1,
-        position: turn.prompt,
-        entries: turn.positions.end - turn.prompt,
-        line: turn.line,
-        prompt: view.prompt(turn).chars().take(MAX_PROMPT_CHARS).collect(),
-        started_at: view.entry(turn.prompt).and_then(|node| node.timestamp().map(str::to_owned)),
+    let row = |(index, turn): (usize, &quipu_conversation::SkeletonTurn)| {
+        let node = view.entry(turn.prompt);
+        let prompt = node.as_ref().and_then(|node| node.user()).and_then(user_prompt).unwrap_or_default();
+        SessionTurn {
+            turn: index + 1,
+            position: turn.prompt,
+            entries: turn.positions.end - turn.prompt,
+            line: turn.line,
+            prompt: prompt.chars().take(MAX_PROMPT_CHARS).collect(),
+            started_at: node.and_then(|node| node.timestamp().map(str::to_owned)),
+        }
     };
     turns.iter().enumerate().map(row).collect()
 }

@@ -41,7 +41,7 @@ pub(crate) struct TurnSpan {
 }
 
 pub(crate) async fn timeline(State(app): State<Arc<App>>, Path(key): Path<String>) -> Result<Json, ApiError> {
-    app.blocking(move |app| {
+    app.blocking_long(move |app| {
         app.session_document(&key, "timeline", |path| {
             Ok(TurnTimelines::new(&ExplainBuilder::read(path)?.finish(&app.prices)))
         })
@@ -51,13 +51,13 @@ pub(crate) async fn timeline(State(app): State<Arc<App>>, Path(key): Path<String
 
 impl TurnTimelines {
     fn new(explanation: &Explanation) -> Self {
-        let turns = &explanation.money.turns;
+        let (turns, spans) = (&explanation.money.turns, &explanation.timeline.spans);
         let ends = turns.iter().skip(1).map(|next| next.line).chain([u64::MAX]);
         let timelines = turns.iter().zip(ends).map(|(turn, end)| {
             // Idle time is between two turns, or before a local command.
-            let is_inside =
-                |span: &&TimeSpan| span.line > turn.line && span.line < end && span.activity != Activity::Idle;
-            let spans: Vec<&TimeSpan> = explanation.timeline.spans.iter().filter(is_inside).collect();
+            let first = spans.partition_point(|span| span.line <= turn.line);
+            let inside = spans[first..].iter().take_while(|span| span.line < end);
+            let spans: Vec<&TimeSpan> = inside.filter(|span| span.activity != Activity::Idle).collect();
             TurnTimeline::new(turn.turn, &spans)
         });
         Self { turns: timelines.collect() }

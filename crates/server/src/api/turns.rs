@@ -6,8 +6,9 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use quipu_conversation::{Tokens, parse_timestamp};
 use quipu_message::view::ContentView;
-use quipu_trace::explain::ExplainBuilder;
-use quipu_transcript::{OpenSession, for_each_view};
+use quipu_message::{Block, View};
+use quipu_trace::explain::Money;
+use quipu_transcript::OpenSession;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -41,28 +42,18 @@ pub(crate) struct TurnFigure {
 }
 
 pub(crate) async fn turns(State(app): State<Arc<App>>, Path(key): Path<String>) -> Result<Json, ApiError> {
-    app.blocking(move |app| {
+    app.blocking_long(move |app| {
         app.session_document(&key, "turns", |path| {
             let (version, mut turns) = app.sessions.with(path, |session| (session.version(), timed_turns(session)))?;
-            let mut turn_by_line = HashMap::new();
-            for (index, turn) in turns.iter().enumerate() {
-                turn_by_line.extend(turn.lines.iter().map(|line| (*line, index)));
-            }
-            for_each_view(path, |line, _, view| {
-                let Some(turn) = turn_by_line.get(&line).and_then(|&index| turns.get_mut(index)) else { return };
-                let Some(ContentView::Blocks(blocks)) =
-                    view.message.as_ref().and_then(|message| message.content.as_ref())
-                else {
-                    return;
-                };
-                for block in blocks {
-                    turn.tool_calls += usize::from(block.id.is_some() && block.name.is_some());
-                    turn.failed_tool_calls += usize::from(block.tool_use_id.is_some() && block.is_error == Some(true));
+            let turn_by_line: HashMap<u64, usize> =
+                turns.iter().enumerate().flat_map(|(i, turn)| turn.lines.iter().map(move |&line| (line, i))).collect();
+            let money = Money::read(path, &app.prices, |line, view| {
+                if let Some(turn) = turn_by_line.get(&line).and_then(|&i| turns.get_mut(i)) {
+                    turn.count_tool_calls(view);
                 }
             })?;
-            let money = ExplainBuilder::read(path)?.finish(&app.prices).money;
-            for figure in &mut turns {
-                if let Some(money) = money.turns.iter().find(|money| money.turn as usize == figure.turn) {
+            for money in money.turns {
+                if let Some(figure) = (money.turn as usize).checked_sub(1).and_then(|i| turns.get_mut(i)) {
                     (figure.cost_usd, figure.tokens) = (money.cost.as_f64(), money.tokens);
                 }
             }
@@ -72,21 +63,30 @@ pub(crate) async fn turns(State(app): State<Arc<App>>, Path(key): Path<String>) 
     .await
 }
 
+impl TurnFigure {
+    fn count_tool_calls(&mut self, view: &View<'_>) {
+        let content = view.message.as_ref().and_then(|message| message.content.as_ref());
+        for block in content.map(ContentView::blocks).unwrap_or_default() {
+            self.tool_calls += usize::from(block.id.is_some() && block.name.is_some());
+            self.failed_tool_calls += usize::from(block.tool_use_id.is_some() && block.is_error == Some(true));
+        }
+    }
+}
+
 /// The turns of the active path with their times.
 fn timed_turns(session: &OpenSession) -> Vec<TurnFigure> {
     let view = session.view();
-    let timestamp = |position: usize| view.entry(position).and_then(|node| node.timestamp().map(str::to_owned));
     let figure = |(index, turn): (usize, quipu_conversation::SkeletonTurn)| {
-        let started_at = timestamp(turn.prompt);
+        let started_at = view.entry(turn.prompt).and_then(|node| node.timestamp().map(str::to_owned));
         // Local commands and notices after the answer are not part of the work.
-        let is_work = |position: &usize| {
-            let node = view.entry(*position);
-            node.is_some_and(|node| {
-                node.assistant().is_some() || node.blocks().iter().any(|block| block.result_tool_use_id().is_some())
-            })
+        let end_of_work = |position: usize| {
+            let node = view.entry(position)?;
+            let is_result = |block: &Block| block.result_tool_use_id().is_some();
+            let is_work = node.assistant().is_some() || node.blocks().iter().any(is_result);
+            node.timestamp().filter(|_| is_work).map(str::to_owned)
         };
-        let later = turn.positions.clone().rev().take_while(|position| *position > turn.prompt);
-        let ended_at = later.filter(is_work).find_map(timestamp);
+        let mut later = turn.positions.clone().rev().take_while(|position| *position > turn.prompt);
+        let ended_at = later.find_map(end_of_work);
         let time = |text: &Option<String>| text.as_deref().and_then(parse_timestamp);
         let duration = time(&started_at).zip(time(&ended_at)).map(|(start, end)| end.duration_since(start).as_millis());
         TurnFigure {

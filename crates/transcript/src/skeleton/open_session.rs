@@ -66,6 +66,16 @@ impl OpenSession {
         Ok(has_changed)
     }
 
+    /// Whether no file changed since the session was opened or updated, so that
+    /// [`update`](Self::update) would read nothing.
+    pub fn is_up_to_date(&self) -> bool {
+        let is_same = |path: &Path, file: &GrowingFile| metadata(path).is_ok_and(|metadata| file.has_state(&metadata));
+        let is_known = |path: &PathBuf| self.subagents.iter().any(|(known, _)| known.path == *path);
+        is_same(&self.path, &self.main)
+            && self.subagents.iter().all(|(known, file)| file.as_ref().is_some_and(|file| is_same(&known.path, file)))
+            && find::list_subagent_paths(&self.path).iter().all(is_known)
+    }
+
     /// Path of the session file.
     pub fn path(&self) -> &Path {
         &self.path
@@ -149,18 +159,25 @@ impl GrowingFile {
     /// Returns whether the file changed.
     fn update(&mut self, path: &Path, read: ReadFile<'_>) -> Result<bool, FileError> {
         let metadata = metadata(path)?;
-        let is_same = is_same_file(&self.metadata, &metadata);
-        if is_same && metadata.len() == self.metadata.len() && metadata.modified().ok() == self.metadata.modified().ok()
-        {
+        if self.has_state(&metadata) {
             return Ok(false);
         }
-        if is_same && metadata.len() >= self.metadata.len() && ends_line(path, self.skeleton.offset) {
+        if is_same_file(&self.metadata, &metadata)
+            && metadata.len() >= self.metadata.len()
+            && ends_line(path, self.skeleton.offset)
+        {
             self.skeleton.read_on(path)?;
         } else {
             self.skeleton = read(path)?;
         }
         self.metadata = metadata;
         Ok(true)
+    }
+
+    /// Whether the file was not written to since it was read.
+    fn has_state(&self, metadata: &Metadata) -> bool {
+        let state = |metadata: &Metadata| (metadata.len(), metadata.modified().ok());
+        is_same_file(&self.metadata, metadata) && state(&self.metadata) == state(metadata)
     }
 }
 

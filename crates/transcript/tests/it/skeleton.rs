@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use quipu_conversation::{ScreenItem, Skeleton, UiOptions};
 use quipu_testkit as kit;
-use quipu_transcript::{FileSkeleton, LiveSession, SessionFollower, SessionSkeleton, load_file, load_session};
+use quipu_transcript::{
+    FileSkeleton, LiveSession, OpenSession, SessionFollower, SessionSkeleton, load_file, load_session,
+};
 
 const ALL: UiOptions = UiOptions { include_hidden: true, include_branches: true, leave_out_subagents: false };
 
@@ -95,6 +97,26 @@ fn our_own_files_show_the_same_if_they_are_not_held_whole() {
         assert!(!files.is_empty(), "{folder}");
         files.iter().for_each(|path| check(path));
     }
+}
+
+#[test]
+fn a_session_is_up_to_date_until_one_of_its_files_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    let line = "{\"type\":\"user\",\"uuid\":\"a\",\"message\":{\"role\":\"user\",\"content\":\"hi\"}}\n";
+    fs::write(&path, line).unwrap();
+    let mut session = OpenSession::open(&path, FileSkeleton::read).unwrap();
+    assert!(session.is_up_to_date());
+    let subagent = folder.path().join("s/subagents/agent-1.jsonl");
+    fs::create_dir_all(subagent.parent().unwrap()).unwrap();
+    for (path, text) in [(&path, line.repeat(2)), (&subagent, line.to_owned()), (&subagent, line.repeat(3))] {
+        fs::write(path, text).unwrap();
+        assert!(!session.is_up_to_date());
+        assert!(session.update(FileSkeleton::read).unwrap());
+        assert!(session.is_up_to_date());
+    }
+    fs::remove_file(&path).unwrap();
+    assert!(!session.is_up_to_date());
 }
 
 #[test]
