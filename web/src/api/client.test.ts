@@ -41,6 +41,6 @@ test("events may arrive in any pieces", async () => {
     },
   });
   const types: string[] = [];
-  for await (const event of jsonLines(stream)) types.push(event.type);
+  for await (const event of jsonLines<{ type: string }>(stream)) types.push(event.type);
   expect(types).toEqual(["sessions", "ping", "sessions"]);
 });

@@ -1,5 +1,3 @@
-import type { ServerEvent } from "./model.ts";
-
 const TOKEN_KEY = "quipu.token";
 
 /** A failed request, with what the server said about it. */
@@ -80,10 +78,22 @@ export async function getText(path: string, query: Query = {}): Promise<string> 
   return (await request(address(path, query))).text();
 }
 
-export async function send(method: "POST" | "PUT" | "DELETE", path: string, body?: unknown): Promise<void> {
+type Method = "POST" | "PUT" | "DELETE";
+
+function requestWith(method: Method, path: string, body: unknown): Promise<Response> {
   const content =
     body === undefined ? {} : { body: JSON.stringify(body), headers: { "content-type": "application/json" } };
-  await request(address(path), { method, ...content });
+  return request(address(path), { method, ...content });
+}
+
+/** Sends a request whose reply is not needed. */
+export async function send(method: Method, path: string, body?: unknown): Promise<void> {
+  await requestWith(method, path, body);
+}
+
+/** Sends a body and returns the reply. */
+export async function postJson<T>(path: string, body: unknown): Promise<T> {
+  return (await (await requestWith("POST", path, body)).json()) as T;
 }
 
 /** Saves a response as a file: a plain link could not carry the token. */
@@ -98,7 +108,7 @@ export async function download(path: string, query: Query, name: string): Promis
 }
 
 /** Splits a stream of bytes into lines of JSON. */
-export async function* jsonLines(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerEvent> {
+export async function* jsonLines<E>(body: ReadableStream<Uint8Array>): AsyncGenerator<E> {
   const reader = body
     .pipeThrough(new TextDecoderStream() as unknown as ReadableWritablePair<string, Uint8Array>)
     .getReader();
@@ -108,26 +118,30 @@ export async function* jsonLines(body: ReadableStream<Uint8Array>): AsyncGenerat
     if (done) return;
     const lines = (rest + value).split("\n");
     rest = lines.pop() ?? "";
-    for (const line of lines) if (line.trim()) yield JSON.parse(line) as ServerEvent;
+    for (const line of lines) if (line.trim()) yield JSON.parse(line) as E;
   }
 }
 
-/** Calls `receive` for every event of the server until `signal` is aborted; reconnects after a failure. */
-export async function followEvents(
-  receive: (event: ServerEvent) => void,
+/**
+ * Calls `receive` for every line of a stream until `signal` is aborted. Reconnects after a failure, but not to a path
+ * that the server refuses or does not know.
+ */
+export async function followEvents<E>(
+  path: string,
+  receive: (event: E) => void,
   connection: (isOpen: boolean) => void,
   signal: AbortSignal,
 ): Promise<void> {
   let wait = 500;
   while (!signal.aborted) {
     try {
-      const response = await request(address("events"), { signal });
+      const response = await request(address(path), { signal });
       wait = 500;
       connection(true);
-      if (response.body) for await (const event of jsonLines(response.body)) receive(event);
+      if (response.body) for await (const event of jsonLines<E>(response.body)) receive(event);
     } catch (error) {
       if (signal.aborted) return;
-      if (error instanceof ApiError && error.status === 401) return connection(false);
+      if (error instanceof ApiError && (error.status === 401 || error.status === 404)) return connection(false);
     }
     connection(false);
     await new Promise((done) => setTimeout(done, wait));

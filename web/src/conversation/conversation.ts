@@ -1,5 +1,13 @@
 import type { Item } from "../api/model.ts";
+import type { ChatModel } from "../chat/chat.svelte.ts";
 import type { SessionModel } from "./session.svelte.ts";
+
+/** What can be done with a message besides reading it. */
+export interface MessageActions {
+  fork: (item: Item) => void;
+  continueFrom: (item: Item) => void;
+  rewind: (item: Item) => void;
+}
 
 /** What an item needs to know of the conversation it is in: the session itself, or that of a subagent in it. */
 export interface Conversation {
@@ -11,6 +19,9 @@ export interface Conversation {
   agent: string | null;
   /** How deep subagents are nested. */
   depth: number;
+  /** The chat of the session, with what its agent is writing. */
+  chat?: ChatModel;
+  actions?: MessageActions;
 }
 
 /** A key that stays with an item when positions change. */

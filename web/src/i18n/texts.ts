@@ -1,6 +1,9 @@
+import { chatEn, chatZh } from "./chat.ts";
+
 // Every text of the interface. `{name}` is replaced by a value; in `one|many` the number `n` chooses.
 
 const en = {
+  ...chatEn,
   // shell
   navigation: "navigation",
   views: "views",
@@ -329,6 +332,7 @@ export type TextKey = keyof typeof en;
 export type Language = "en" | "zh";
 
 const zh: Record<TextKey, string> = {
+  ...chatZh,
   // shell
   navigation: "导航",
   views: "视图",

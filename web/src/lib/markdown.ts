@@ -11,7 +11,7 @@ function escapeHtml(text: string): string {
 
 const SAFE_LINK = /^(?:https?:|mailto:|#)/i;
 
-const marked = new Marked({
+export const marked = new Marked({
   gfm: true,
   breaks: false,
   renderer: {

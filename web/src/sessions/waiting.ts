@@ -7,6 +7,7 @@ export function waitingText(on: string): string {
   if (on === "question") return t("waiting.question");
   if (on === "prompt") return t("waiting.prompt");
   if (on === "plan") return t("waiting.plan");
+  if (on === "elicitation") return t("waiting.question");
   return t("waiting.other", { on });
 }
 

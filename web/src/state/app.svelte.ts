@@ -1,6 +1,7 @@
 import { SvelteMap } from "svelte/reactivity";
 import { followEvents, getJson, takeToken } from "../api/client.ts";
 import type { ServerEvent, SessionList, SessionRow, Status } from "../api/model.ts";
+import { chats } from "../chat/chats.svelte.ts";
 import { preferences } from "./preferences.svelte.ts";
 
 type ActivityEvent = Extract<ServerEvent, { type: "activity" }>;
@@ -38,16 +39,21 @@ class App {
     }, 30_000);
     this.loadStatus();
     this.loadSessions();
-    followEvents(
+    followEvents<ServerEvent>(
+      "events",
       (event) => {
         if (event.type === "session") this.changes.set(event.key, (this.changes.get(event.key) ?? 0) + 1);
         if (event.type === "activity") this.setActivity(event);
+        if (event.type === "chats") chats.load();
         if (event.type === "sessions" || event.type === "index") this.listChanged();
       },
       (isOpen) => {
         // What happened while there was no connection is unknown.
         if (isOpen && !this.isConnected) this.listChanged();
-        if (isOpen) this.connections += 1;
+        if (isOpen) {
+          this.connections += 1;
+          chats.load();
+        }
         this.isConnected = isOpen;
       },
       stop.signal,

@@ -1,4 +1,4 @@
-export type View = "home" | "sessions" | "session" | "search" | "usage" | "settings" | "missing";
+export type View = "home" | "chat" | "sessions" | "session" | "search" | "usage" | "settings" | "missing";
 
 export interface Route {
   view: View;
@@ -14,8 +14,9 @@ export function parseRoute(path: string, search: string): Route {
   const [first, second] = parts;
   if (!first) return { view: "home", id: "", query };
   if (first === "s" && second) return { view: "session", id: decodeURIComponent(second), query };
-  if (parts.length === 1 && (first === "sessions" || first === "search" || first === "usage" || first === "settings"))
-    return { view: first, id: "", query };
+  const views = ["chat", "sessions", "search", "usage", "settings"] as const;
+  const view = views.find((name) => name === first);
+  if (view && parts.length === 1) return { view, id: "", query };
   return { view: "missing", id: "", query };
 }
 

@@ -1,0 +1,50 @@
+import { listChats } from "./calls.ts";
+import type { Chat } from "./types.ts";
+
+/** The running chats, for marks in lists and the title of the page. */
+class Chats {
+  list = $state.raw<Chat[]>([]);
+  isLoaded = $state(false);
+  #isLoading = false;
+  #isStale = false;
+
+  /** Loads the list; calls during a load cause one more load after it. */
+  async load(): Promise<void> {
+    this.#isStale = true;
+    if (this.#isLoading) return;
+    this.#isLoading = true;
+    while (this.#isStale) {
+      this.#isStale = false;
+      try {
+        this.list = await listChats();
+        this.isLoaded = true;
+      } catch {
+        // The page shows that there is no connection; the list is loaded again with the next one.
+      }
+    }
+    this.#isLoading = false;
+  }
+
+  /** The chat of a session, unless its agent has ended. */
+  of(key: string): Chat | undefined {
+    return this.list.find((chat) => chat.key === key && chat.state !== "ended");
+  }
+
+  /** Takes a newer state of one chat. */
+  put(chat: Chat) {
+    const others = this.list.filter((known) => known.id !== chat.id);
+    this.list = [...others, chat];
+  }
+
+  get waiting(): Chat[] {
+    return this.list.filter((chat) => chat.state !== "ended" && chat.prompts.length > 0);
+  }
+}
+
+export const chats = new Chats();
+
+/** A title of the page that shows how many chats wait for the user. */
+export function pageTitle(title: string): string {
+  const count = chats.waiting.length;
+  return count ? `(${count}) ${title}` : title;
+}

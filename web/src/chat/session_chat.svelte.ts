@@ -1,0 +1,109 @@
+import type { Item } from "../api/model.ts";
+import type { MessageActions } from "../conversation/conversation.ts";
+import { app } from "../state/app.svelte.ts";
+import { router, sessionAddress } from "../state/router.svelte.ts";
+import { endChat, rewindChat, startChat } from "./calls.ts";
+import { ChatModel } from "./chat.svelte.ts";
+import { chats } from "./chats.svelte.ts";
+import { StartChoice } from "./choice.svelte.ts";
+import { messageOf } from "./context.ts";
+import { Draft } from "./draft.svelte.ts";
+import { entryUuid } from "./in_file.ts";
+import { Starter } from "./starter.svelte.ts";
+import type { RewindResult, StartOptions } from "./types.ts";
+
+/** Everything that the view of a session needs to go on with it: chat, draft, and what is done with its messages. */
+export class SessionChat {
+  model: ChatModel;
+  draft: Draft;
+  choice = new StartChoice();
+  starter = new Starter();
+  /** Working folder of the session, if known. */
+  folder = $state<string | null>(null);
+  /** The prompt that the rewind dialog is about. */
+  rewindItem = $state.raw<Item | null>(null);
+  /** The message that the next one follows; the last one if `null`. */
+  continueItem = $state.raw<Item | null>(null);
+  focusComposer: () => void = () => {};
+  actions: MessageActions = {
+    fork: (item) => this.fork(item),
+    continueFrom: (item) => {
+      this.continueItem = item;
+      this.focusComposer();
+    },
+    rewind: (item) => {
+      this.rewindItem = item;
+    },
+  };
+
+  constructor(readonly key: string) {
+    this.model = new ChatModel(key);
+    this.draft = new Draft(key);
+  }
+
+  get cwd(): string {
+    return this.model.chat?.cwd ?? this.folder ?? "";
+  }
+
+  /** Follows the chat of the session while one runs. */
+  connect(): () => void {
+    this.model.follow(chats.of(this.key)?.id ?? null);
+    return () => {};
+  }
+
+  #options(more: Partial<StartOptions> = {}): StartOptions {
+    return { ...this.choice.options(this.cwd), resume: this.key, ...more };
+  }
+
+  /** Sends the draft; puts it back if that fails. */
+  async submit(): Promise<void> {
+    const written = this.draft.take();
+    const message = messageOf(written);
+    const resume_at = (this.continueItem && entryUuid(this.continueItem)) ?? undefined;
+    try {
+      // A running agent cannot go back: another one is started.
+      if (resume_at && this.model.chat) await this.#end(this.model.chat.id);
+      const chat = await this.starter.run((more) => this.model.send(message, this.#options({ resume_at, ...more })));
+      this.continueItem = null;
+      if (chat.key !== this.key) router.go(sessionAddress(chat.key));
+    } catch (error) {
+      this.model.error = error;
+      if (this.draft.isEmpty) this.draft.set(written);
+      this.draft.save();
+    }
+  }
+
+  async #end(id: string) {
+    await endChat(id);
+    this.model.stop();
+    await chats.load();
+  }
+
+  /** Goes on in a copy of the session that ends with `item`, or with the last message. */
+  async fork(item: Item | null): Promise<void> {
+    const resume_at = (item && entryUuid(item)) ?? undefined;
+    try {
+      const chat = await this.starter.run((more) => startChat(this.#options({ fork: true, resume_at, ...more })));
+      chats.put(chat);
+      router.go(sessionAddress(chat.key));
+    } catch (error) {
+      this.model.error = error;
+    }
+  }
+
+  /** Goes back to before the prompt of the dialog, or looks at what that would change. */
+  async rewind(request: { files: boolean; conversation: boolean; dry_run: boolean }): Promise<RewindResult> {
+    const item = this.rewindItem;
+    const uuid = item && entryUuid(item);
+    if (!uuid) throw new Error("the prompt has no id");
+    const chat = await this.starter.run((more) => this.model.ensure(this.#options(more)));
+    const result = await rewindChat(chat.id, { uuid, ...request });
+    if (request.dry_run || result.error) return result;
+    if (result.chat) chats.put(result.chat);
+    if (request.conversation && this.draft.isEmpty)
+      this.draft.set({ text: item.text ?? "", contexts: (item.contexts ?? []).map((reference) => ({ reference })) });
+    this.draft.save();
+    app.changes.set(this.key, (app.changes.get(this.key) ?? 0) + 1);
+    return result;
+  }
+}
