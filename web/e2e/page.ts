@@ -13,16 +13,19 @@ export class TestPage {
 
   private constructor(
     readonly home: string,
-    readonly server: Server,
-    private readonly browser: Browser,
+    public server: Server,
+    readonly browser: Browser,
     readonly page: Page,
   ) {}
 
-  /** `prepare` writes further sessions before the server starts. */
-  static async open(prepare: (home: string) => void = () => {}, language = "en-US"): Promise<TestPage> {
+  /** `prepare` writes further sessions before the server starts; it may return variables for the server. */
+  static async open(
+    prepare: (home: string) => undefined | Record<string, string> | Promise<Record<string, string>> = () => undefined,
+    language = "en-US",
+  ): Promise<TestPage> {
     const home = scratchFolder();
-    prepare(home);
-    const [server, browser] = await Promise.all([startServer(home), launchBrowser()]);
+    const env = await prepare(home);
+    const [server, browser] = await Promise.all([startServer(home, { env }), launchBrowser()]);
     const context = await browser.newContext({
       viewport: { width: 1280, height: 800 },
       locale: language,

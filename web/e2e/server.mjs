@@ -1,6 +1,6 @@
 // Starts `quipu serve` on a scratch folder.
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
 const TARGET = process.env.CARGO_TARGET_DIR ?? new URL("../../target", import.meta.url).pathname;
@@ -16,15 +16,14 @@ export function findQuipu() {
 
 /**
  * @param {string} home
- * @param {string[]} more further arguments of `quipu serve`
+ * @param {{ listen?: string, env?: Record<string, string> }} options
  */
-export async function startServer(home, more = []) {
-  const environment = { PATH: process.env.PATH, HOME: home, TZ: "UTC" };
-  const child = spawn(
-    findQuipu(),
-    ["--claude-dir", `${home}/.claude`, "serve", "--listen", "127.0.0.1:0", "--no-open", ...more],
-    { env: environment, stdio: ["ignore", "pipe", "inherit"] },
-  );
+export async function startServer(home, { listen = "127.0.0.1:0", env = {} } = {}) {
+  const environment = { PATH: process.env.PATH, HOME: home, TZ: "UTC", ...env };
+  const child = spawn(findQuipu(), ["--claude-dir", `${home}/.claude`, "serve", "--listen", listen, "--no-open"], {
+    env: environment,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const address = await new Promise((resolve, reject) => {
     createInterface({ input: child.stdout }).once("line", resolve);
     child.once("error", reject);
@@ -37,11 +36,38 @@ export async function startServer(home, more = []) {
     token: new URLSearchParams(url.hash.slice(1)).get("token") ?? "",
     pid: child.pid ?? 0,
     /** Ends the server and waits until it has ended. */
-    stop: () =>
-      new Promise((done) => {
-        child.removeAllListeners("exit");
-        child.once("exit", done);
-        child.kill();
-      }),
+    stop: (/** @type {NodeJS.Signals} */ signal = "SIGTERM") => end(child, signal),
   };
+}
+
+/**
+ * @param {import("node:child_process").ChildProcess} child
+ * @param {NodeJS.Signals} signal
+ */
+function end(child, signal) {
+  return new Promise((done) => {
+    child.removeAllListeners("exit");
+    if (child.exitCode !== null || child.signalCode !== null) return done(undefined);
+    child.once("exit", done);
+    child.kill(signal);
+  });
+}
+
+/**
+ * A mock API that answers by a script (docs/answer.md).
+ * @param {unknown[]} rules
+ * @param {string} folder
+ */
+export async function startMockApi(rules, folder) {
+  const script = `${folder}/answers.json`;
+  writeFileSync(script, JSON.stringify(rules));
+  const child = spawn(findQuipu(), ["-q", "answer", script, "--json"], {
+    env: { PATH: process.env.PATH, HOME: folder },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const line = await new Promise((resolve, reject) => {
+    createInterface({ input: child.stdout }).once("line", resolve);
+    child.once("exit", (code) => reject(new Error(`quipu answer ended with status ${code}`)));
+  });
+  return { url: String(JSON.parse(String(line)).url), stop: () => end(child, "SIGTERM") };
 }

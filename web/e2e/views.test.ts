@@ -8,7 +8,9 @@ const UNKNOWN = "eeaa8ea9-878e-4d12-8419-806727804252";
 let at: TestPage;
 
 beforeAll(async () => {
-  at = await TestPage.open((home) => writeLongSession(home, 400));
+  at = await TestPage.open((home) => {
+    writeLongSession(home, 400);
+  });
 });
 afterAll(() => at.close());
 beforeEach(() => {

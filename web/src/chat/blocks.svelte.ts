@@ -57,7 +57,11 @@ export class LiveBlocks {
   receive(event: ChatEvent): boolean {
     if (event.type === "block_start") {
       const block = this.#create(event.block);
-      this.list = [...this.list.filter((known) => known.key !== block.key), block];
+      // Of a subagent only the last message is kept: its file has the others.
+      const isOld = (known: LiveBlock) =>
+        known.key === block.key ||
+        (block.agent !== null && known.agent === block.agent && known.messageId !== block.messageId);
+      this.list = [...this.list.filter((known) => !isOld(known)), block];
     } else if (event.type === "delta") {
       const block = this.#find(event.message_id, event.index);
       if (block) this.#append(block, event.text);

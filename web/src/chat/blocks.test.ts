@@ -87,3 +87,11 @@ test("a tool call is in the file when its card is", () => {
   );
   expect(isInFile(call, [item("tool", { tool: { id: "t1", name: "Bash", input: {}, status: "pending" } })])).toBe(true);
 });
+
+test("of a subagent the last message is kept, of the main agent all", () => {
+  const blocks = new LiveBlocks();
+  for (const message_id of ["m1", "m2"])
+    for (const agent of [null, "t1"])
+      blocks.receive({ type: "block_start", block: block(0, "text", { message_id: `${message_id}${agent}`, agent }) });
+  expect(blocks.list.map((known) => known.messageId)).toEqual(["m1null", "m2null", "m2t1"]);
+});

@@ -18,6 +18,8 @@ import { isInFile, isSameMessage } from "./in_file.ts";
 import type { Chat, ChatEvent, Decision, ImageUpload, Message, Note, StartOptions } from "./types.ts";
 
 const MAX_NOTES = 4;
+/** Milliseconds after a turn in which the session file is read to its end. */
+const SETTLE_TIME = 3000;
 
 /** A message that was sent and is not in the session file yet. */
 export interface SentMessage {
@@ -48,9 +50,14 @@ export class ChatModel {
   hasCompacted = $state(false);
   #following: string | null = null;
   #stop: AbortController | null = null;
+  #settleTimer: ReturnType<typeof setTimeout> | undefined;
 
   /** `key` is the key of the session; `null` until a new chat has one. */
-  constructor(readonly key: string | null) {}
+  constructor(readonly key: string | null) {
+    if (key === null) return;
+    this.sent = chats.sent.get(key) ?? [];
+    chats.sent.delete(key);
+  }
 
   get isRunning(): boolean {
     return this.chat?.state === "running" || this.chat?.state === "compacting" || this.chat?.state === "starting";
@@ -106,11 +113,20 @@ export class ChatModel {
     if (chat.state === "idle" || chat.state === "ended") {
       this.progress.clear();
       // Some messages, such as commands, are not written as they were sent.
-      if (before && before !== "idle") this.sent = this.sent.filter((message) => message.uuid === null);
+      if (before && before !== "idle") {
+        this.sent = this.sent.filter((message) => message.uuid === null);
+        clearTimeout(this.#settleTimer);
+        this.#settleTimer = setTimeout(() => this.#settle(), SETTLE_TIME);
+      }
     }
     this.ended = chat.ended;
     this.chat = chat;
     chats.put(chat);
+  }
+
+  /** Forgets blocks that the session file will never have. */
+  #settle() {
+    if (!this.isRunning) this.blocks.remove((block) => block.isComplete);
   }
 
   /** Forgets what the session file has by now: `items` are the last ones of it. */

@@ -1,10 +1,16 @@
+import { SvelteSet } from "svelte/reactivity";
 import { listChats } from "./calls.ts";
+import type { SentMessage } from "./chat.svelte.ts";
 import type { Chat } from "./types.ts";
 
 /** The running chats, for marks in lists and the title of the page. */
 class Chats {
   list = $state.raw<Chat[]>([]);
   isLoaded = $state(false);
+  /** Keys of sessions whose file is not written yet, as far as this page knows. */
+  unwritten = new SvelteSet<string>();
+  /** Messages that were sent before the view of their session was opened. */
+  sent = new Map<string, SentMessage[]>();
   #isLoading = false;
   #isStale = false;
 

@@ -24,6 +24,7 @@ export function fakeChat(changes: Partial<Chat> = {}): Chat {
     models: [],
     modes: ["default", "plan"],
     todos: [],
+    rewound_to: null,
     capture: null,
     ...changes,
   };

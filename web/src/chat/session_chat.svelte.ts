@@ -65,7 +65,11 @@ export class SessionChat {
       if (resume_at && this.model.chat) await this.#end(this.model.chat.id);
       const chat = await this.starter.run((more) => this.model.send(message, this.#options({ resume_at, ...more })));
       this.continueItem = null;
-      if (chat.key !== this.key) router.go(sessionAddress(chat.key));
+      if (chat.key === this.key) return;
+      chats.sent.set(chat.key, this.model.sent);
+      this.model.sent = [];
+      if (!app.changes.has(chat.key)) chats.unwritten.add(chat.key);
+      router.go(sessionAddress(chat.key));
     } catch (error) {
       this.model.error = error;
       if (this.draft.isEmpty) this.draft.set(written);
@@ -85,6 +89,7 @@ export class SessionChat {
     try {
       const chat = await this.starter.run((more) => startChat(this.#options({ fork: true, resume_at, ...more })));
       chats.put(chat);
+      if (!app.changes.has(chat.key)) chats.unwritten.add(chat.key);
       router.go(sessionAddress(chat.key));
     } catch (error) {
       this.model.error = error;

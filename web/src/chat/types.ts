@@ -8,6 +8,8 @@ export interface Agent {
   usable: boolean;
   /** Why it cannot be used. */
   reason: string | null;
+  /** Folder that it always works in; `null` if the user chooses one. */
+  cwd: string | null;
 }
 
 /** What a new chat can be started with. */
@@ -39,6 +41,8 @@ export interface StartOptions {
 }
 
 export type ChatState = "starting" | "idle" | "running" | "compacting" | "ended";
+
+export type EndReason = "stopped" | "idle" | "server_stopped" | "exited" | "start_failed" | "failed";
 
 export interface Suggestion {
   /** What is allowed from now on, such as "always allow `git status`". */
@@ -95,7 +99,7 @@ export interface Chat {
   model: string | null;
   permission_mode: string;
   state: ChatState;
-  ended: { reason: string; message: string; stderr: string[] } | null;
+  ended: { reason: EndReason; message: string; stderr: string[] } | null;
   started_at: string;
   turn_started_at: string | null;
   cost_usd: number;
@@ -106,7 +110,9 @@ export interface Chat {
   models: ModelChoice[];
   modes: string[];
   todos: Todo[];
-  capture: unknown;
+  /** UUID of the last entry that is still part of the conversation, after a rewind and until the next message. */
+  rewound_to: string | null;
+  capture: { path: string; calls: number } | null;
 }
 
 /** A block of a response that is not in the session file yet. */

@@ -22,6 +22,8 @@ export interface Conversation {
   /** The chat of the session, with what its agent is writing. */
   chat?: ChatModel;
   actions?: MessageActions;
+  /** UUID of the last entry that the next message follows, if that is not the last one. */
+  rewoundTo?: string | null;
 }
 
 /** A key that stays with an item when positions change. */

@@ -33,8 +33,11 @@ export class MarkdownSplitter {
     if (openFence(lines) !== null) return;
     const tokens = marked.lexer(lines);
     while (tokens.at(-1)?.type === "space") tokens.pop();
+    const last = tokens.at(-1);
+    // What follows can be part of the last block, unless that is a code block with its end.
+    const isClosed = last?.type === "code" && last.codeBlockStyle !== "indented" && openFence(last.raw) === null;
     const blocks: string[] = [];
-    for (const token of tokens.slice(0, -1)) {
+    for (const token of isClosed ? tokens : tokens.slice(0, -1)) {
       this.#offset += token.raw.length;
       if (token.type !== "space") blocks.push(token.raw);
     }

@@ -42,7 +42,10 @@ class App {
     followEvents<ServerEvent>(
       "events",
       (event) => {
-        if (event.type === "session") this.changes.set(event.key, (this.changes.get(event.key) ?? 0) + 1);
+        if (event.type === "session") {
+          chats.unwritten.delete(event.key);
+          this.changes.set(event.key, (this.changes.get(event.key) ?? 0) + 1);
+        }
         if (event.type === "activity") this.setActivity(event);
         if (event.type === "chats") chats.load();
         if (event.type === "sessions" || event.type === "index") this.listChanged();
@@ -52,6 +55,7 @@ class App {
         if (isOpen && !this.isConnected) this.listChanged();
         if (isOpen) {
           this.connections += 1;
+          chats.unwritten.clear();
           chats.load();
         }
         this.isConnected = isOpen;

@@ -50,6 +50,7 @@ export const icons = {
   rail: "M2.5 3h11v10h-11zM6 3v10",
   moon: "M13 9.5A5.5 5.5 0 0 1 6.5 3a5.5 5.5 0 1 0 6.5 6.5Z",
   download: "M8 2.5v7M5 7l3 3 3-3M2.5 13.5h11",
+  send: "M8 13V3M4 7l4-4 4 4",
   stop: "M4.5 4.5h7v7h-7z",
   chat: "M2.5 3h11v8h-6l-3 2.5V11h-2zM8 5v4M6 7h4",
   fork: "M8 13.5V9M8 9 4.5 5.5v-3M8 9l3.5-3.5v-3",
