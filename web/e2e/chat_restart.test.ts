@@ -3,9 +3,8 @@ import { ChatTest, call } from "./chat.ts";
 import { startServer } from "./server.mjs";
 
 const RULES = () => [
-  { when: { result_of: "Bash" }, reply: "The command ran." },
-  { when: { says: "run it" }, reply: call("Bash", { command: "touch done.txt", description: "Make a file" }) },
   { when: { says: "second" }, reply: "The second answer." },
+  { when: { says: "run it" }, reply: call("Bash", { command: "touch done.txt", description: "Make a file" }) },
   { reply: "The first answer." },
 ];
 let chat: ChatTest;

@@ -63,8 +63,7 @@ test("a page of another origin can neither start nor steer a chat, even with the
     },
     { target: chat.at.server.origin, token: chat.at.server.token, cwd: chat.folder },
   );
-  // An opaque response tells the hostile page nothing; the count shows that the server did nothing.
-  expect(results).toEqual(["failed", "opaque 0", "failed", "failed", "failed"]);
+  expect(results).toEqual(["failed", "failed", "failed", "failed", "failed"]);
   await page.evaluate(
     ({ target, cwd }) => {
       const form = document.getElementById("f") as HTMLFormElement;

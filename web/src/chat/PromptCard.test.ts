@@ -143,3 +143,20 @@ test("a plan is read, started, or sent back", () => {
   button("keep planning").click();
   expect(answer).toHaveBeenCalledWith({ decision: "deny", message: "also test it" });
 });
+
+test("the form of an MCP server is filled in with values of its types", () => {
+  const input = {
+    type: "object",
+    properties: { name: { type: "string", title: "Name" }, count: { type: "integer" }, fast: { type: "boolean" } },
+    required: ["name"],
+  };
+  show({ kind: "elicitation", tool_name: "harbour", description: "Which harbour?", input });
+  expect(root.textContent).toContain("Which harbour?");
+  const [name, count, fast] = [...root.querySelectorAll("input")];
+  write(name as HTMLInputElement, "Brest");
+  write(count as HTMLInputElement, "3");
+  fast?.click();
+  flushSync();
+  button("answer").click();
+  expect(answer).toHaveBeenCalledWith({ decision: "allow", input: { name: "Brest", count: 3, fast: true } });
+});

@@ -108,7 +108,8 @@ export class ChatModel {
 
   #setChat(chat: Chat) {
     const before = this.chat?.state;
-    if (before === "compacting" && chat.state !== "compacting") this.hasCompacted = true;
+    if (before === "compacting" && chat.state !== "compacting")
+      this.hasCompacted = !this.notes.some((note) => note.level === "error");
     if (chat.state === "running" && before === "idle") this.hasCompacted = false;
     if (chat.state === "idle" || chat.state === "ended") {
       this.progress.clear();

@@ -3,7 +3,7 @@ import { ApiError } from "../api/client.ts";
 import { ChatModel } from "./chat.svelte.ts";
 import { chats, pageTitle } from "./chats.svelte.ts";
 import { fakeChat, fakePrompt, fakeServer } from "./fake.ts";
-import { Starter } from "./starter.svelte.ts";
+import { Cancelled, Starter } from "./starter.svelte.ts";
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -88,6 +88,10 @@ test("the end of a compaction is remembered until the next turn", () => {
   expect(model.hasCompacted).toBe(true);
   model.receive({ type: "chat", chat: fakeChat({ state: "running" }) });
   expect(model.hasCompacted).toBe(false);
+  model.receive({ type: "chat", chat: fakeChat({ state: "compacting" }) });
+  model.receive({ type: "note", level: "error", text: "the conversation was not compacted" });
+  model.receive({ type: "chat", chat: fakeChat({ state: "idle" }) });
+  expect(model.hasCompacted).toBe(false);
 });
 
 test("a folder that is not trusted is asked about once", async () => {
@@ -105,5 +109,10 @@ test("a folder that is not trusted is asked about once", async () => {
   const second = starter.run(action);
   await vi.waitFor(() => expect(starter.question).not.toBeNull());
   starter.question?.answer(false);
-  await expect(second).rejects.toBe(refusal);
+  await expect(second).rejects.toBeInstanceOf(Cancelled);
+  const third = starter.run(action, false);
+  expect(starter.question).not.toBeNull();
+  starter.question?.answer(true);
+  expect(await third).toBe("started");
+  expect(action).toHaveBeenCalledTimes(4);
 });

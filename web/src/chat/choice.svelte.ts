@@ -30,6 +30,12 @@ export class StartChoice {
     }
   }
 
+  /** Whether the folder is trusted, or the agent has its own. Unknown folders are decided by the server. */
+  get isTrusted(): boolean {
+    const hasOwnFolder = this.setup?.agents.some((agent) => agent.name === this.agent && agent.cwd);
+    return hasOwnFolder || (this.setup?.is_trusted ?? true);
+  }
+
   get modes(): string[] {
     const own = this.setup?.default_permission_mode;
     return own && !MODES.includes(own) ? [...MODES, own] : MODES;

@@ -9,7 +9,7 @@ import { StartChoice } from "./choice.svelte.ts";
 import { messageOf } from "./context.ts";
 import { Draft } from "./draft.svelte.ts";
 import { entryUuid } from "./in_file.ts";
-import { Starter } from "./starter.svelte.ts";
+import { Cancelled, Starter } from "./starter.svelte.ts";
 import type { RewindResult, StartOptions } from "./types.ts";
 
 /** Everything that the view of a session needs to go on with it: chat, draft, and what is done with its messages. */
@@ -51,6 +51,15 @@ export class SessionChat {
     return () => {};
   }
 
+  /** A folder that an agent runs in is trusted. */
+  get #isTrusted(): boolean {
+    return this.model.chat !== null || this.choice.isTrusted;
+  }
+
+  #failed(error: unknown) {
+    this.model.error = error instanceof Cancelled ? null : error;
+  }
+
   #options(more: Partial<StartOptions> = {}): StartOptions {
     return { ...this.choice.options(this.cwd), resume: this.key, ...more };
   }
@@ -63,7 +72,10 @@ export class SessionChat {
     try {
       // A running agent cannot go back: another one is started.
       if (resume_at && this.model.chat) await this.#end(this.model.chat.id);
-      const chat = await this.starter.run((more) => this.model.send(message, this.#options({ resume_at, ...more })));
+      const chat = await this.starter.run(
+        (more) => this.model.send(message, this.#options({ resume_at, ...more })),
+        this.#isTrusted,
+      );
       this.continueItem = null;
       if (chat.key === this.key) return;
       chats.sent.set(chat.key, this.model.sent);
@@ -71,7 +83,7 @@ export class SessionChat {
       if (!app.changes.has(chat.key)) chats.unwritten.add(chat.key);
       router.go(sessionAddress(chat.key));
     } catch (error) {
-      this.model.error = error;
+      this.#failed(error);
       if (this.draft.isEmpty) this.draft.set(written);
       this.draft.save();
     }
@@ -87,12 +99,15 @@ export class SessionChat {
   async fork(item: Item | null): Promise<void> {
     const resume_at = (item && entryUuid(item)) ?? undefined;
     try {
-      const chat = await this.starter.run((more) => startChat(this.#options({ fork: true, resume_at, ...more })));
+      const chat = await this.starter.run(
+        (more) => startChat(this.#options({ fork: true, resume_at, ...more })),
+        this.#isTrusted,
+      );
       chats.put(chat);
       if (!app.changes.has(chat.key)) chats.unwritten.add(chat.key);
       router.go(sessionAddress(chat.key));
     } catch (error) {
-      this.model.error = error;
+      this.#failed(error);
     }
   }
 
@@ -101,7 +116,7 @@ export class SessionChat {
     const item = this.rewindItem;
     const uuid = item && entryUuid(item);
     if (!uuid) throw new Error("the prompt has no id");
-    const chat = await this.starter.run((more) => this.model.ensure(this.#options(more)));
+    const chat = await this.starter.run((more) => this.model.ensure(this.#options(more)), this.#isTrusted);
     const result = await rewindChat(chat.id, { uuid, ...request });
     if (request.dry_run || result.error) return result;
     if (result.chat) chats.put(result.chat);

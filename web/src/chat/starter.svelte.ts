@@ -4,39 +4,42 @@ import type { StartOptions } from "./types.ts";
 /** Something the user decides before an agent can start. */
 export interface StartQuestion {
   kind: "trust" | "live";
-  message: string;
   answer: (isAccepted: boolean) => void;
 }
 
-/** Starts agents; asks the user where the server refuses to start one without a decision. */
+/** The user decided not to start an agent. */
+export class Cancelled extends Error {}
+
+/** Starts agents; asks the user where the server does not start one without a decision. */
 export class Starter {
   question = $state.raw<StartQuestion | null>(null);
 
-  /** Calls `action` again with what the user agreed to; throws the refusal if they did not. */
-  async run<T>(action: (more: Partial<StartOptions>) => Promise<T>): Promise<T> {
-    let more: Partial<StartOptions> = {};
+  /**
+   * Calls `action`, again with what the user agreed to if the server refuses. A folder that is known not to be trusted
+   * is asked about first. Fails with [`Cancelled`] if the user does not agree.
+   */
+  async run<T>(action: (more: Partial<StartOptions>) => Promise<T>, isTrusted = true): Promise<T> {
+    let more: Partial<StartOptions> = isTrusted ? {} : await this.#ask("trust");
     for (;;) {
       try {
         return await action(more);
       } catch (error) {
         const code = error instanceof ApiError ? error.code : "";
-        if (code === "folder.not_trusted" && !more.trust && (await this.#ask("trust", error)))
-          more = { ...more, trust: true };
-        else if (code === "session.live" && !more.fork && (await this.#ask("live", error)))
-          more = { ...more, fork: true };
+        if (code === "folder.not_trusted" && !more.trust) more = { ...more, ...(await this.#ask("trust")) };
+        else if (code === "session.live" && !more.fork) more = { ...more, ...(await this.#ask("live")) };
         else throw error;
       }
     }
   }
 
-  #ask(kind: StartQuestion["kind"], error: unknown): Promise<boolean> {
-    return new Promise((resolve) => {
+  #ask(kind: StartQuestion["kind"]): Promise<Partial<StartOptions>> {
+    return new Promise((resolve, reject) => {
       this.question = {
         kind,
-        message: error instanceof Error ? error.message : "",
         answer: (isAccepted) => {
           this.question = null;
-          resolve(isAccepted);
+          if (isAccepted) resolve(kind === "trust" ? { trust: true } : { fork: true });
+          else reject(new Cancelled());
         },
       };
     });
