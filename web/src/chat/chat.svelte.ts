@@ -44,6 +44,8 @@ export class ChatModel {
   sent = $state.raw<SentMessage[]>([]);
   progress = new SvelteMap<string, Progress>();
   error = $state.raw<unknown>(null);
+  /** Folder of the last agent of this session. */
+  cwd = $state<string | null>(null);
   /** Why the last agent of this session ended. */
   ended = $state.raw<Chat["ended"]>(null);
   /** Whether the last state change was the end of a compaction. */
@@ -121,6 +123,7 @@ export class ChatModel {
       }
     }
     this.ended = chat.ended;
+    this.cwd = chat.cwd;
     this.chat = chat;
     chats.put(chat);
   }

@@ -42,7 +42,7 @@ export class SessionChat {
   }
 
   get cwd(): string {
-    return this.model.chat?.cwd ?? this.folder ?? "";
+    return this.model.cwd ?? this.folder ?? "";
   }
 
   /** Follows the chat of the session while one runs. */
