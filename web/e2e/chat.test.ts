@@ -84,7 +84,7 @@ test("a chat starts in a folder that the user trusts, and is the conversation of
   await chat.idle();
   expect(await chat.conversation.getByText("hello there").count()).toBe(1);
   expect(await chat.conversation.getByText("Hello from the agent.").count()).toBe(1);
-  expect(await page.locator('[data-kind="live"], [data-kind="sent"]').count()).toBe(0);
+  await expect.poll(() => page.locator('[data-kind="live"], [data-kind="sent"]').count()).toBe(0);
   await chat.send("hello again");
   await chat.conversation.locator('[data-kind="user"]').nth(1).waitFor();
   expect(chat.at.faults).toEqual([]);

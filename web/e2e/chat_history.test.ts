@@ -134,7 +134,7 @@ test("a subagent can be watched while it works", async () => {
   await chat.conversation.getByText("The subagent is done.").waitFor();
   await chat.idle();
   await card.getByText("The subagent's report, word by word.").first().waitFor();
-  expect(await chat.page.locator('[data-kind="live"]').count()).toBe(0);
+  await expect.poll(() => chat.page.locator('[data-kind="live"]').count()).toBe(0);
 });
 
 test("recorded calls are beside the conversation", async () => {

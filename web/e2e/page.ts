@@ -1,4 +1,5 @@
 import { rmSync } from "node:fs";
+import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { launchBrowser } from "./browser.mjs";
 import { startServer } from "./server.mjs";
@@ -54,6 +55,22 @@ export class TestPage {
   async go(path: string): Promise<Page> {
     await this.page.goto(this.server.origin + path);
     return this.page;
+  }
+
+  /** Serious faults of accessibility in the page as it is now. */
+  async axeFaults(): Promise<string[]> {
+    await this.page.evaluate(axe.source);
+    const found = await this.page.evaluate(async () => {
+      const run = (window as unknown as { axe: typeof axe }).axe;
+      const result = await run.run(document, { resultTypes: ["violations"] });
+      return result.violations.map((fault) => ({
+        impact: fault.impact,
+        text: `${fault.id}: ${fault.nodes[0]?.html} ${fault.nodes[0]?.failureSummary}`,
+      }));
+    });
+    return found
+      .filter((fault) => fault.impact === "serious" || fault.impact === "critical")
+      .map((fault) => fault.text);
   }
 
   async close() {

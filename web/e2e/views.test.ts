@@ -1,4 +1,3 @@
-import axe from "axe-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { TestPage } from "./page.ts";
 import { writeLongSession } from "./sessions.mjs";
@@ -16,20 +15,6 @@ afterAll(() => at.close());
 beforeEach(() => {
   at.faults.length = 0;
 });
-
-/** Serious faults of accessibility in the page as it is now. */
-async function axeFaults(): Promise<string[]> {
-  await at.page.evaluate(axe.source);
-  const found = await at.page.evaluate(async () => {
-    const run = (window as unknown as { axe: typeof axe }).axe;
-    const result = await run.run(document, { resultTypes: ["violations"] });
-    return result.violations.map((fault) => ({
-      impact: fault.impact,
-      text: `${fault.id}: ${fault.nodes[0]?.html} ${fault.nodes[0]?.failureSummary}`,
-    }));
-  });
-  return found.filter((fault) => fault.impact === "serious" || fault.impact === "critical").map((fault) => fault.text);
-}
 
 const VIEWS: [name: string, path: string, text: string][] = [
   ["home", "/", "recent"],
@@ -49,7 +34,7 @@ describe("every view", () => {
     async (_, path, text) => {
       const page = await at.go(path);
       await page.getByText(text).first().waitFor({ timeout: 15_000 });
-      expect(await axeFaults()).toEqual([]);
+      expect(await at.axeFaults()).toEqual([]);
       expect(at.faults).toEqual([]);
     },
   );
@@ -60,7 +45,7 @@ describe("every view", () => {
     for (const [, path, text] of VIEWS) {
       const page = await at.go(path);
       await page.getByText(text).first().waitFor({ timeout: 15_000 });
-      expect(await axeFaults(), path).toEqual([]);
+      expect(await at.axeFaults(), path).toEqual([]);
       expect(await page.evaluate(() => document.documentElement.scrollWidth), path).toBeLessThanOrEqual(390);
     }
     await at.page.emulateMedia({ colorScheme: "light" });

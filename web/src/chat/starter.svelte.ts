@@ -4,7 +4,8 @@ import type { StartOptions } from "./types.ts";
 /** Something the user decides before an agent can start. */
 export interface StartQuestion {
   kind: "trust" | "live";
-  answer: (isAccepted: boolean) => void;
+  /** Takes what the user agreed to; `null` if they do not want to start the agent. */
+  answer: (more: Partial<StartOptions> | null) => void;
 }
 
 /** The user decided not to start an agent. */
@@ -26,7 +27,8 @@ export class Starter {
       } catch (error) {
         const code = error instanceof ApiError ? error.code : "";
         if (code === "folder.not_trusted" && !more.trust) more = { ...more, ...(await this.#ask("trust")) };
-        else if (code === "session.live" && !more.fork) more = { ...more, ...(await this.#ask("live")) };
+        else if (code === "session.live" && !more.fork && !more.ignore_live)
+          more = { ...more, ...(await this.#ask("live")) };
         else throw error;
       }
     }
@@ -36,9 +38,9 @@ export class Starter {
     return new Promise((resolve, reject) => {
       this.question = {
         kind,
-        answer: (isAccepted) => {
+        answer: (more) => {
           this.question = null;
-          if (isAccepted) resolve(kind === "trust" ? { trust: true } : { fork: true });
+          if (more) resolve(more);
           else reject(new Cancelled());
         },
       };

@@ -38,6 +38,8 @@ export interface StartOptions {
   /** Records the API calls. */
   capture?: boolean;
   trust?: boolean;
+  /** Starts although another program seems to run a turn in the session. */
+  ignore_live?: boolean;
 }
 
 export type ChatState = "starting" | "idle" | "running" | "compacting" | "ended";

@@ -58,8 +58,10 @@ export const chatEn = {
     "The agent reads the settings of this folder and may run its hooks and programs. Go on only if you trust the files in it.",
   "start.trust_accept": "trust and start",
   "start.live": "this session is in use",
-  "start.live_detail": "Another program writes to this session. You can go on in a copy of it.",
+  "start.live_detail":
+    "Another program seems to work in this session. Two agents in one session would disturb each other: go on in a copy of it, or here if you know that the other one has ended.",
   "start.live_accept": "go on in a copy",
+  "start.live_ignore": "go on here",
   "chat.starting": "starting",
   "chat.idle": "ready",
   "chat.running": "working",
@@ -167,8 +169,10 @@ export const chatZh: Record<keyof typeof chatEn, string> = {
   "start.trust_detail": "代理会读取这个文件夹的设置，并可能运行其中的钩子和程序。只有信任其中的文件时才继续。",
   "start.trust_accept": "信任并开始",
   "start.live": "这个会话正在使用",
-  "start.live_detail": "另一个程序正在写入这个会话。您可以在它的副本中继续。",
+  "start.live_detail":
+    "另一个程序似乎正在这个会话中工作。两个代理会互相干扰：请在副本中继续；如果确定另一个已经结束，也可以在这里继续。",
   "start.live_accept": "在副本中继续",
+  "start.live_ignore": "在这里继续",
   "chat.starting": "正在启动",
   "chat.idle": "就绪",
   "chat.running": "正在工作",
