@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { ChatTest, call } from "./chat.ts";
+import { HOSTILE } from "./sessions.mjs";
 
 const QUESTION = {
   questions: [
@@ -56,6 +57,18 @@ const RULES = (folder: string) => [
     ],
     chunk: 6,
     pause_ms: 5,
+  },
+  {
+    when: { says: "attack" },
+    reply: [
+      { thinking: HOSTILE.script },
+      {
+        text: `${HOSTILE.script}\n\n${HOSTILE.link}\n\n${HOSTILE.image}\n\n${HOSTILE.bidi}\n\n\`\`\`html\n${HOSTILE.script}`,
+      },
+      call("Bash", { command: `touch "${HOSTILE.bidi}" ${HOSTILE.ansi}`, description: HOSTILE.script }),
+    ],
+    chunk: 9,
+    pause_ms: 10,
   },
   { when: { says: "look at" }, reply: "I see what you attached." },
   { reply: "Hello from the agent." },
@@ -292,4 +305,27 @@ test("two sessions run at once", async () => {
     await chat.prompt.getByRole("button", { name: "allow once" }).click();
     await chat.conversation.getByText("The command ran.").waitFor();
   }
+});
+
+test("what a hostile model writes runs nothing and loads nothing while it is written", async () => {
+  const { page } = chat;
+  await chat.start("attack");
+  await page.locator('[data-kind="live"]').first().waitFor();
+  for (let round = 0; round < 15; round += 1) {
+    await page.evaluate(() => {
+      for (const closed of document.querySelectorAll<HTMLElement>('.scroller [aria-expanded="false"]')) closed.click();
+    });
+    await page.waitForTimeout(60);
+  }
+  await chat.prompt.getByText("⟨U+202E⟩").waitFor();
+  const found = await page.evaluate(() => ({
+    hacked: (window as unknown as { hacked?: string }).hacked,
+    elements: document.querySelectorAll("main script, main iframe, main img, main form[action]").length,
+    links: [...document.querySelectorAll("main a")].filter(
+      (link) => !/^https?:$/.test((link as HTMLAnchorElement).protocol),
+    ).length,
+  }));
+  expect(found).toEqual({ hacked: undefined, elements: 0, links: 0 });
+  expect(chat.at.foreign).toEqual([]);
+  await chat.prompt.locator('button[data-key="n"]').click();
 });

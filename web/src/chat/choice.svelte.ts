@@ -1,6 +1,6 @@
 import { t } from "../i18n/i18n.svelte.ts";
 import { loadSetup } from "./calls.ts";
-import type { Setup, StartOptions } from "./types.ts";
+import type { Agent, Setup, StartOptions } from "./types.ts";
 
 /** Modes that every agent has. */
 const MODES = ["default", "acceptEdits", "plan"];
@@ -21,7 +21,7 @@ export class StartChoice {
     try {
       this.setup = await loadSetup(cwd);
       this.error = null;
-      const usable = this.setup.agents.filter((agent) => agent.usable);
+      const usable = this.agents.filter((agent) => agent.usable);
       const preferred = usable.find((agent) => agent.name === this.setup?.default_agent) ?? usable[0];
       if (!usable.some((agent) => agent.name === this.agent)) this.agent = preferred?.name ?? "";
       this.mode ||= this.setup.default_permission_mode;
@@ -30,9 +30,16 @@ export class StartChoice {
     }
   }
 
+  /** The agents that were found, and one that the settings name by its path. */
+  get agents(): Agent[] {
+    const { agents = [], default_agent: own = null } = this.setup ?? {};
+    if (own === null || agents.some((agent) => agent.name === own)) return agents;
+    return [...agents, { name: own, path: own, version: null, usable: true, reason: null, cwd: null }];
+  }
+
   /** Whether the folder is trusted, or the agent has its own. Unknown folders are decided by the server. */
   get isTrusted(): boolean {
-    const hasOwnFolder = this.setup?.agents.some((agent) => agent.name === this.agent && agent.cwd);
+    const hasOwnFolder = this.agents.some((agent) => agent.name === this.agent && agent.cwd);
     return hasOwnFolder || (this.setup?.is_trusted ?? true);
   }
 

@@ -15,12 +15,12 @@ export interface Agent {
 /** What a new chat can be started with. */
 export interface Setup {
   agents: Agent[];
-  default_agent: string;
+  default_agent: string | null;
   default_model: string | null;
   default_permission_mode: string;
   /** Folders of recent sessions. */
   folders: string[];
-  cwd: string;
+  cwd: string | null;
   is_trusted: boolean;
 }
 
