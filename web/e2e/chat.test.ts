@@ -171,7 +171,7 @@ test("keys answer a prompt only when it has the focus", async () => {
   expect(await chat.composer.inputValue()).toBe("yan");
   expect(await chat.prompt.count()).toBe(1);
   await chat.composer.fill("");
-  await chat.prompt.focus();
+  await chat.composer.press("Tab");
   await chat.page.keyboard.press("y");
   await chat.conversation.getByText("The command ran.").waitFor();
   await chat.idle();

@@ -8,6 +8,7 @@ import type { Prompt } from "./types.ts";
 let root: HTMLElement;
 let view: Record<string, unknown>;
 const answer = vi.fn();
+const leave = vi.fn();
 
 beforeEach(() => {
   answer.mockReset().mockResolvedValue(undefined);
@@ -21,7 +22,10 @@ afterEach(async () => {
 
 function show(prompt: Partial<Prompt> = {}): HTMLElement {
   const conversation = { session: new SessionModel("s1"), folder: "/work", isLive: true, agent: null, depth: 0 };
-  view = mount(PromptCard, { target: root, props: { prompt: fakePrompt(prompt), more: 0, conversation, answer } });
+  view = mount(PromptCard, {
+    target: root,
+    props: { prompt: fakePrompt(prompt), more: 0, conversation, answer, leave },
+  });
   flushSync();
   return root.querySelector("section") as HTMLElement;
 }
@@ -159,4 +163,17 @@ test("the form of an MCP server is filled in with values of its types", () => {
   flushSync();
   button("answer").click();
   expect(answer).toHaveBeenCalledWith({ decision: "allow", input: { name: "Brest", count: 3, fast: true } });
+});
+
+test("a card takes the focus from nothing, but not from the composer", async () => {
+  const composer = document.createElement("textarea");
+  document.body.append(composer);
+  composer.focus();
+  show();
+  expect(document.activeElement).toBe(composer);
+  await unmount(view);
+  expect(leave).not.toHaveBeenCalled();
+  composer.remove();
+  const card = show();
+  expect(document.activeElement).toBe(card);
 });

@@ -110,6 +110,7 @@ export const chatEn = {
   "keys.new_chat": "new chat",
   "keys.compose": "write a message",
   "keys.interrupt": "interrupt the agent",
+  "keys.to_request": "from the composer to a request",
   "keys.answer": "allow, always allow, deny (on a request)",
 } as const;
 
@@ -221,5 +222,6 @@ export const chatZh: Record<keyof typeof chatEn, string> = {
   "keys.new_chat": "新对话",
   "keys.compose": "写消息",
   "keys.interrupt": "中断代理",
+  "keys.to_request": "从输入框到请求",
   "keys.answer": "允许、总是允许、拒绝（在请求上）",
 };
