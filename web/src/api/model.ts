@@ -19,8 +19,6 @@ export interface ContextReference {
 /** One item of a conversation; items of a branch that was left have no position. */
 export interface Item extends Omit<api.PositionedItem, "position" | "contexts"> {
   position?: number;
-  /** Id of the API message that it is a block of. */
-  message_id?: string | null;
   contexts?: ContextReference[];
   /** Long texts of this item were shortened; the whole item is loaded on request. */
   cut?: boolean;
@@ -47,4 +45,4 @@ export type CallTrace = api.CallsDocument;
 export type CacheVerdict = api.CacheRow;
 export type CacheDocument = api.CacheDocument;
 export type CallDifference = api.CallDiff;
-export type ServerEvent = api.Event | { type: "chats" };
+export type ServerEvent = api.Event;

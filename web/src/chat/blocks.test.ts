@@ -69,12 +69,19 @@ test("a block is in the file when as many blocks of its kind are", () => {
   blocks.reset([block(0, "text"), block(1, "thinking"), block(2, "text")]);
   const [first, thinking, second] = blocks.list;
   if (!first || !thinking || !second) throw new Error("three blocks");
-  const items = [item("user", { message_id: null }), item("assistant")];
+  const items = [item("user", { message_id: undefined }), item("assistant")];
   expect([first, thinking, second].map((known) => isInFile(known, items))).toEqual([true, false, false]);
   // The first one is gone by now; the second one is still the second of its message.
   blocks.remove((known) => known === first);
   expect(isInFile(second, items)).toBe(false);
   expect(isInFile(second, [...items, item("assistant")])).toBe(true);
+});
+
+test("a block is in the file when an item has its index", () => {
+  const blocks = new LiveBlocks();
+  blocks.reset([block(1, "text"), block(3, "text"), block(5, "text")]);
+  const items = [item("assistant", { block_index: 3 })];
+  expect(blocks.list.map((known) => isInFile(known, items))).toEqual([true, true, false]);
 });
 
 test("a tool call is in the file when its card is", () => {

@@ -1,5 +1,14 @@
 import { getJson, part, postJson, send } from "../api/client.ts";
-import type { Chat, Decision, FileMatch, Message, RewindRequest, RewindResult, Setup, StartOptions } from "./types.ts";
+import type {
+  Chat,
+  FileMatch,
+  Message,
+  PromptReply,
+  RewindRequest,
+  RewindResult,
+  Setup,
+  StartOptions,
+} from "./types.ts";
 
 // Requests to the chat paths of the server.
 const chat = (id: string, rest = "") => `chats/${part(id)}${rest}`;
@@ -14,7 +23,7 @@ export const interruptChat = (id: string) => send("POST", chat(id, "/interrupt")
 export const setPermissionMode = (id: string, permission_mode: string) =>
   send("POST", chat(id, "/permission_mode"), { permission_mode });
 export const setModel = (id: string, model: string) => send("POST", chat(id, "/model"), { model });
-export const answerPrompt = (id: string, prompt: string, decision: Decision) =>
+export const answerPrompt = (id: string, prompt: string, decision: PromptReply) =>
   send("POST", chat(id, `/prompts/${part(prompt)}`), decision);
 export const rewindChat = (id: string, request: RewindRequest) => postJson<RewindResult>(chat(id, "/rewind"), request);
 export const eventsPath = (id: string) => chat(id, "/events");

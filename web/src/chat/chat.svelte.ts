@@ -15,7 +15,7 @@ import {
 } from "./calls.ts";
 import { chats } from "./chats.svelte.ts";
 import { isInFile, isSameMessage } from "./in_file.ts";
-import type { Chat, ChatEvent, Decision, ImageUpload, Message, Note, StartOptions } from "./types.ts";
+import type { Chat, ChatEvent, ImageUpload, Message, Note, PromptReply, StartOptions } from "./types.ts";
 
 const MAX_NOTES = 4;
 /** Milliseconds after a turn in which the session file is read to its end. */
@@ -191,7 +191,7 @@ export class ChatModel {
   setMode = (mode: string) => this.#request((id) => setPermissionMode(id, mode));
   setModel = (model: string) => this.#request((id) => setModel(id, model));
 
-  async answer(prompt: string, decision: Decision): Promise<void> {
+  async answer(prompt: string, decision: PromptReply): Promise<void> {
     await this.#request(async (id) => {
       try {
         await answerPrompt(id, prompt, decision);

@@ -39,7 +39,16 @@ export function fakePrompt(changes: Partial<Prompt> = {}): Prompt {
     input: { command: "git status" },
     description: "Show the state",
     reason: null,
-    suggestions: [{ label: "always allow `git status`" }],
+    suggestions: [
+      {
+        label: "always allow `git status`",
+        rules: ["Bash(git status)"],
+        behavior: "allow",
+        mode: null,
+        directories: [],
+        destination: "localSettings",
+      },
+    ],
     blocked_path: null,
     since: "2026-11-16T10:00:00Z",
     agent_id: null,
