@@ -34,7 +34,7 @@ $(PAGE): web/node_modules/.package-lock.json $(PAGE_SOURCES)
 # Checks and tests of the page: types, style, components, and all of it in Chromium. A debug build
 # reads the page from its folder, so the program of the other tests serves it.
 test-web: web
-	@$(CARGO) build --quiet -p quipu --bin quipu
+	@$(CARGO) build --quiet -p quipu --bin quipu --bin quipu-agent
 	@if command -v npm >/dev/null 2>&1; then cd web && npm run --silent check && npm run --silent test && \
 		QUIPU='$(abspath $(TARGET)/debug/quipu)' npm run --silent test:browser; \
 		else echo "Node is not installed: THE PAGE IS NOT TESTED"; fi

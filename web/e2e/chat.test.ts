@@ -257,8 +257,8 @@ test("contexts are tags before and after they are sent", async () => {
   await chat.conversation.getByText("Hello from the agent.").waitFor();
   await chat.composer.fill("look at ");
   await chat.composer.press("End");
-  await chat.composer.pressSequentially("@tide");
-  await chat.page.getByRole("option", { name: "tide.rs" }).first().waitFor();
+  await chat.composer.pressSequentially("@worksp");
+  await chat.page.getByRole("option", { name: "workspace" }).first().waitFor();
   await chat.composer.press("Enter");
   await chat.page.getByRole("button", { name: "add context" }).click();
   await chat.page.getByRole("option", { name: "terminal output" }).click();
@@ -266,12 +266,12 @@ test("contexts are tags before and after they are sent", async () => {
   await chat.page.getByRole("button", { name: "attach" }).click();
   expect(await chat.composer.inputValue()).toBe("look at ");
   const tags = chat.page.locator(".composer .chip");
-  expect(await tags.allInnerTexts()).toEqual(["tide.rs", expect.stringMatching(/terminal\s*2/)]);
+  expect(await tags.allInnerTexts()).toEqual(["workspace", expect.stringMatching(/terminal\s*2/)]);
   await chat.composer.press("Enter");
   await chat.conversation.getByText("I see what you attached.").waitFor();
   await chat.idle();
   const sent = chat.conversation.locator('[data-kind="user"] .chip');
-  expect(await sent.allInnerTexts()).toEqual(["tide.rs", expect.stringMatching(/terminal\s*2/)]);
+  expect(await sent.allInnerTexts()).toEqual(["workspace", expect.stringMatching(/terminal\s*2/)]);
   await chat.page.reload();
   await sent.first().waitFor();
   expect(await sent.count()).toBe(2);

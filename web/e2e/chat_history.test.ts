@@ -136,9 +136,3 @@ test("a subagent can be watched while it works", async () => {
   await card.getByText("The subagent's report, word by word.").first().waitFor();
   await expect.poll(() => chat.page.locator('[data-kind="live"]').count()).toBe(0);
 });
-
-test("recorded calls are beside the conversation", async () => {
-  await chat.start("one", (page) => page.getByRole("checkbox", { name: "record calls" }).check());
-  await chat.conversation.getByText("Answer one.").waitFor();
-  await chat.page.locator("aside").getByText("cache read").first().waitFor();
-});
