@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crossterm::event::{Event, EventStream};
 use futures_util::StreamExt as _;
-use quipu_conversation::LiveConversation;
+use quipu_conversation::{LiveConversation, LiveItem};
 use quipu_message::ToolUseId;
 use quipu_message::user_assistant::User;
 use quipu_render::{LiveScreen, ScreenSize, SessionContext, Terminal};
@@ -53,6 +53,8 @@ struct Chat {
     screen: LiveScreen,
     context: Rc<SessionContext>,
     live: LiveConversation,
+    /// Items that are not shown yet.
+    new_items: Vec<LiveItem>,
     line_number: u64,
     editor: Editor,
     user_editor: String,
@@ -212,6 +214,7 @@ impl Chat {
             screen,
             context: Rc::new(SessionContext { base_folder, ..SessionContext::default() }),
             live: LiveConversation::default(),
+            new_items: Vec::new(),
             line_number: 0,
             editor: Editor::default(),
             user_editor: editor,

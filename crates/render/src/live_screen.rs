@@ -56,6 +56,8 @@ pub struct LiveScreen {
     size: Option<ScreenSize>,
     renderers: HashMap<ItemChannel, TerminalRenderer>,
     last_channel: Option<ItemChannel>,
+    /// Whether an empty row must precede the next item.
+    needs_gap: bool,
     pending: Vec<(Rc<SessionContext>, LiveItem)>,
     partial: Vec<ScreenItem>,
     /// Pending tool call that is not shown, because the bottom rows show it.
@@ -78,6 +80,7 @@ impl LiveScreen {
             size,
             renderers: HashMap::new(),
             last_channel: None,
+            needs_gap: false,
             pending: Vec::new(),
             partial: Vec::new(),
             hidden_call: None,
@@ -123,6 +126,14 @@ impl LiveScreen {
     pub fn print_text(&mut self, text: &str) -> String {
         self.last_channel = None;
         self.redraw(text)
+    }
+
+    /// Like [`print_text`](Self::print_text), with empty rows between the text and the items
+    /// before and after it.
+    pub fn print_paragraph(&mut self, text: &str) -> String {
+        let gap = if self.last_channel.is_some() { "\n" } else { "" };
+        self.needs_gap = true;
+        self.print_text(&format!("{gap}{text}"))
     }
 
     /// Hides a pending tool call until the next call of this method; `None` shows all.
@@ -192,6 +203,9 @@ impl LiveScreen {
         if item.is_empty() {
             return;
         }
+        if std::mem::take(&mut self.needs_gap) && !item.starts_with('\n') {
+            text.push('\n');
+        }
         let color = self.style.color;
         if moved {
             let other_session = self.last_channel.as_ref().is_none_or(|(session, _)| *session != channel.0);
@@ -231,7 +245,7 @@ impl LiveScreen {
 
     /// The rows that may change; only the last ones that fit the terminal.
     fn changing_rows(&mut self, size: ScreenSize) -> (Vec<String>, Option<Cursor>) {
-        let (renderers, last) = (self.renderers.clone(), self.last_channel.clone());
+        let (renderers, last, needs_gap) = (self.renderers.clone(), self.last_channel.clone(), self.needs_gap);
         let mut text = String::new();
         for (context, item) in std::mem::take(&mut self.pending) {
             if item.item.tool.as_ref().map(|tool| &tool.id) != self.hidden_call.as_ref() {
@@ -246,8 +260,10 @@ impl LiveScreen {
             };
             self.print_item(&context, &LiveItem { item, agent: None, is_update: false }, &mut text);
         }
-        (self.renderers, self.last_channel) = (renderers, last);
-        let max_rows = size.rows.saturating_sub(1).max(1);
+        (self.renderers, self.last_channel, self.needs_gap) = (renderers, last, needs_gap);
+        // The row of the cursor is below them. The first row of the terminal stays free, too: tmux keeps
+        // what is cleared from there on among the rows that have scrolled away.
+        let max_rows = size.rows.saturating_sub(2).max(1);
         let mut rows: Vec<String> = text.lines().map(str::to_owned).collect();
         let skipped = (rows.len() + self.bottom.len()).saturating_sub(max_rows);
         let above = rows.len();

@@ -24,10 +24,10 @@ impl Chat {
         let mode = agent.current_permission_mode.get().map_or("default", |mode| mode.as_str()).to_owned();
         let folder = self.folder.display();
         let text = format!("agent {version} in {folder}, mode {mode}; /help lists commands and keys");
-        let text = self.style.wrap(&text, DIM).join("\n") + "\n\n";
+        let text = self.style.wrap(&text, DIM).join("\n") + "\n";
         let items = self.screen.show_items(&self.context, recent, Vec::new());
         // A terminal that cannot be written to is noticed at the first redraw.
-        let _ = write_text(&(items + &self.screen.print_text(&text)));
+        let _ = write_text(&(items + &self.screen.print_paragraph(&text)));
     }
 
     pub(super) fn show_notice(&mut self, notice: &Notice) -> io::Result<Next> {
@@ -39,7 +39,7 @@ impl Chat {
     /// Prints rows above those that change.
     pub(super) fn print_rows(&mut self, rows: &[String]) -> io::Result<()> {
         let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
-        write_text(&self.screen.print_text(&text))
+        write_text(&self.screen.print_paragraph(&text))
     }
 
     pub(super) fn draw_if_due(&mut self) -> io::Result<()> {
@@ -52,7 +52,7 @@ impl Chat {
     pub(super) fn draw(&mut self) -> io::Result<()> {
         (self.is_changed, self.last_draw) = (false, Instant::now());
         self.update_call_times();
-        let (changes, partial) = (self.live.changes(), self.live.partial_items());
+        let (changes, partial) = (std::mem::take(&mut self.new_items), self.live.partial_items());
         let hidden = self.prompt.as_ref().and_then(|_| self.requests.front()?.call.tool_use_id.get().cloned());
         self.screen.hide_pending_call(hidden);
         let items = self.screen.show_items(&self.context, changes, partial);

@@ -73,7 +73,12 @@ impl Chat {
 
     fn push(&mut self, entry: Entry, bytes: usize) {
         self.line_number += 1;
-        self.live.push(self.line_number, entry, bytes);
         self.is_changed = true;
+        let is_partial = matches!(entry, Entry::StreamEvent(_));
+        self.live.push(self.line_number, entry, bytes);
+        if !is_partial {
+            // After each message, so that items of subagents stay between those of the agent.
+            self.new_items.append(&mut self.live.changes());
+        }
     }
 }

@@ -48,7 +48,7 @@ fn a_narrower_terminal_has_wrapped_the_rows() {
 
 #[test]
 fn rows_that_do_not_fit_are_left_out_above_the_bottom() {
-    let mut screen = LiveScreen::new(Terminal::default(), Some(ScreenSize { columns: 80, rows: 4 }));
+    let mut screen = LiveScreen::new(Terminal::default(), Some(ScreenSize { columns: 80, rows: 5 }));
     let text = screen.set_bottom(rows(&["a", "b", "c", "d", "e"]), Some(Cursor { row: 4, column: 0 }));
     assert_eq!(text, "c\nd\ne\n\r\x1b[1A");
 }
@@ -71,4 +71,20 @@ fn a_tool_call_is_shown_with_its_time_and_hidden_on_request() {
     let text = screen.show_items(&context, live.changes(), Vec::new());
     assert!(text.contains("✓ ok Bash $ make (4 s)") && text.ends_with("prompt\n"), "{text}");
     assert_eq!(screen.pending_calls().count(), 0);
+}
+
+#[test]
+fn a_paragraph_has_empty_rows_around_it() {
+    let (mut screen, mut live) = (screen(), LiveConversation::default());
+    let context = Rc::new(SessionContext::default());
+    let said = |line: u64, text: &str| {
+        format!(r#"{{"type":"user","uuid":"{line}","message":{{"role":"user","content":"{text}"}}}}"#)
+    };
+    assert_eq!(screen.print_paragraph("start\n"), "start\n");
+    live.push_line(1, &said(1, "one"));
+    assert_eq!(screen.show_items(&context, live.changes(), Vec::new()), "\n▌ you\n  one\n");
+    assert_eq!(screen.print_paragraph("note\n"), "\nnote\n");
+    assert_eq!(screen.print_paragraph("another\n"), "another\n");
+    live.push_line(2, CALL);
+    assert_eq!(screen.show_items(&context, live.changes(), Vec::new()).lines().next(), Some(""));
 }
