@@ -8,7 +8,7 @@ use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use jiff::tz::TimeZone;
 
-use crate::chat::ChatArgs;
+use crate::chat_args::ChatArgs;
 use crate::filter::FilterArgs;
 use crate::global::GlobalArgs;
 use crate::part_args::PartArgs;
@@ -83,7 +83,7 @@ pub(crate) enum Command {
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(ServeArgs),
     /// Chat with an agent in the terminal
-    #[command(after_help = crate::chat::EXAMPLES)]
+    #[command(after_help = crate::chat_args::EXAMPLES)]
     Chat(ChatArgs),
     /// Print the command that resumes a session
     #[command(after_help = RESUME_EXAMPLES)]

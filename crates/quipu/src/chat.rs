@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use clap::Args;
 use quipu_console::{ChatOptions, run_chat, run_plain_chat};
 use quipu_conversation::LiveItem;
 use quipu_render::{ScreenSize, Terminal};
@@ -14,51 +13,16 @@ use quipu_transcript::{LiveSession, ResumeCommand, SessionFollower};
 use tokio::io::BufReader;
 
 use crate::catalogue::state_folder;
+use crate::chat_args::ChatArgs;
 use crate::claude_dirs::claude_dirs;
+use crate::config::{self, ChatDefaults};
 use crate::error::Failure;
 use crate::global::GlobalArgs;
 use crate::output::Output;
 use crate::resume::usual_config_dir;
 use crate::{environment, live_view, prices, sessions, shell};
 
-pub(crate) const EXAMPLES: &str = "\
-Examples:
-  quipu chat                                     a new session in this folder
-  quipu chat latest                              continue the latest session, in its folder
-  quipu chat 05ef09b2 --fork                     continue in a copy of a session
-  quipu chat --agent quipu-agent --model opus    with another agent and model
-  quipu chat --permission-mode plan --cwd ~/app  plan first, in another folder
-  echo 'What is in README.md?' | quipu chat      one prompt a line, answers as plain text
-
-/help in the chat lists commands and keys. Without a terminal, tool calls that need a \
-permission are denied.
-
-Exit status: 0 if the chat ended as wanted, 1 if the agent failed or, without a terminal, a turn.";
-
-/// Arguments of `quipu chat`.
-#[derive(Debug, Args)]
-pub(crate) struct ChatArgs {
-    /// A session to continue: its id or a unique prefix of it, `latest`, PROJECT/ID or a file
-    /// [default: a new session]
-    #[arg(value_name = "SESSION")]
-    pub(crate) session: Option<String>,
-    /// The agent to start: a path, or the name of a program
-    /// [default: $QUIPU_CLI, or `claude` or `quipu-agent` if they are installed]
-    #[arg(long, value_name = "PATH|NAME")]
-    pub(crate) agent: Option<PathBuf>,
-    /// Name or alias of the model [default: the agent's]
-    #[arg(long, value_name = "MODEL")]
-    pub(crate) model: Option<String>,
-    /// What runs without asking: default, acceptEdits, plan, auto, dontAsk or bypassPermissions
-    #[arg(long, value_name = "MODE")]
-    pub(crate) permission_mode: Option<String>,
-    /// Continue in a copy of the session, with a new id
-    #[arg(long, requires = "session")]
-    pub(crate) fork: bool,
-    /// Folder to work in [default: the session's folder, or the current one]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) cwd: Option<PathBuf>,
-}
+mod trust;
 
 /// Items of a resumed session that are shown first.
 const RECENT_ITEMS: usize = 12;
@@ -79,10 +43,14 @@ pub(crate) fn run(args: &ChatArgs, global: &GlobalArgs, output: &Output) -> Resu
     let resume =
         session.as_deref().map(|path| ResumeCommand::from_file(path, usual_config_dir().as_deref())).transpose()?;
     let folder = working_folder(args, resume.as_ref())?;
-    let options = agent_options(args, global, resume.as_ref(), &folder);
+    let config = config::load()?.unwrap_or_default();
+    let options = agent_options(args, &config.chat, global, resume.as_ref(), &folder);
     let runtime = tokio::runtime::Runtime::new()?;
     let code = match terminal_size() {
         Some(size) => {
+            if !trust::is_trusted(&folder, &config, global) && !trust::confirm(&folder, output)? {
+                return Ok(ExitCode::FAILURE);
+            }
             let style = Terminal {
                 width: size.columns.clamp(TEXT_COLUMNS.0, TEXT_COLUMNS.1),
                 ..live_view::terminal_style(output, false)
@@ -144,13 +112,19 @@ fn working_folder(args: &ChatArgs, resume: Option<&ResumeCommand>) -> Result<Pat
     })
 }
 
-fn agent_options(args: &ChatArgs, global: &GlobalArgs, resume: Option<&ResumeCommand>, folder: &Path) -> Options {
+fn agent_options(
+    args: &ChatArgs,
+    defaults: &ChatDefaults,
+    global: &GlobalArgs,
+    resume: Option<&ResumeCommand>,
+    folder: &Path,
+) -> Options {
     let mut options = Options::new()
         .system_prompt(SystemPrompt::AgentDefault)
         .client_app(concat!("quipu-chat/", env!("CARGO_PKG_VERSION")))
         .file_checkpointing()
         .cwd(folder);
-    if let Some(agent) = &args.agent {
+    if let Some(agent) = args.agent.as_ref().or(defaults.agent.as_ref()) {
         // The agent starts in another folder, so a path must not be relative.
         let is_path = agent.components().count() > 1 || agent.is_absolute();
         options = options.cli(if is_path {
@@ -159,10 +133,10 @@ fn agent_options(args: &ChatArgs, global: &GlobalArgs, resume: Option<&ResumeCom
             agent.clone()
         });
     }
-    if let Some(model) = &args.model {
+    if let Some(model) = args.model.as_ref().or(defaults.model.as_ref()) {
         options = options.model(model);
     }
-    if let Some(mode) = &args.permission_mode {
+    if let Some(mode) = args.permission_mode.as_ref().or(defaults.permission_mode.as_ref()) {
         options = options.permission_mode(mode.as_str());
     }
     if let Some(resume) = resume {

@@ -14,6 +14,18 @@ use crate::prices;
 pub(crate) struct Config {
     /// Folders whose settings files may grant permissions; a leading `~` is the home folder.
     pub(crate) trusted: Vec<PathBuf>,
+    /// Defaults of chats.
+    pub(crate) chat: ChatDefaults,
+}
+
+/// Agent, model and permission mode of a chat that names none.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ChatDefaults {
+    /// Path or name of the agent.
+    pub(crate) agent: Option<PathBuf>,
+    pub(crate) model: Option<String>,
+    pub(crate) permission_mode: Option<String>,
 }
 
 /// Reads the settings; `None` if there is no file. Fails if the file cannot be read or parsed.

@@ -9,6 +9,7 @@ mod args;
 mod capture;
 mod catalogue;
 mod chat;
+mod chat_args;
 mod check;
 mod child_command;
 mod claude_dirs;

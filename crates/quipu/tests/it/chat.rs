@@ -331,3 +331,24 @@ fn without_a_terminal_each_line_is_a_prompt_and_permissions_are_denied() {
         ChatHome::new("- error: {status: 400, type: invalid_request_error, message: bad}\n").run_piped(&[], "hi\n");
     assert!(out.is_empty() && !success && err.contains("error: "), "{out} {err}");
 }
+
+#[test]
+fn a_folder_is_asked_about_once_and_settings_are_the_defaults() {
+    let home = ChatHome::new(SCRIPT);
+    fs::write(home.config_file(), "# mine\n[chat]\npermission_mode = \"plan\"\n").unwrap();
+    let ask = || ChatTerminal::start_at_question(&mut home.command(&[]), "Trust this folder?");
+    let mut chat = ask();
+    chat.send("n\n");
+    let (status, _) = chat.end();
+    assert!(!status.success() && home.server.requests().is_empty());
+    let mut chat = ask();
+    chat.send("y\n");
+    chat.until("mode plan");
+    chat.exit();
+    let settings = fs::read_to_string(home.config_file()).unwrap();
+    assert!(settings.contains("# mine") && settings.contains(home.work().to_str().unwrap()), "{settings}");
+    let mut chat = home.start(&[]);
+    let screen = chat.until("mode plan");
+    assert!(!screen.contains("Trust"), "{screen}");
+    chat.exit();
+}
