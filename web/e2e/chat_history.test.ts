@@ -136,3 +136,19 @@ test("a subagent can be watched while it works", async () => {
   await card.getByText("The subagent's report, word by word.").first().waitFor();
   await expect.poll(() => chat.page.locator('[data-kind="live"]').count()).toBe(0);
 });
+
+test("without its first prompt a conversation goes on in another session, with the prompt in the composer", async () => {
+  const key = await chat.start("one");
+  await chat.conversation.getByText("Answer one.").waitFor();
+  await chat.idle();
+  const item = chat.conversation.locator('[data-kind="user"]').first();
+  await item.hover();
+  await item.getByRole("button", { name: "rewind to before this prompt" }).click();
+  await chat.page.getByRole("dialog").getByRole("button", { name: "rewind", exact: true }).click();
+  await expect.poll(() => new URL(chat.page.url()).pathname).not.toBe(`/s/${key}`);
+  await expect.poll(() => chat.composer.inputValue()).toBe("one");
+  await chat.send("another");
+  await chat.conversation.getByText("Answer another.").waitFor();
+  expect(await chat.conversation.getByText("Answer one.").count()).toBe(0);
+  expect(chat.at.faults).toEqual([]);
+});

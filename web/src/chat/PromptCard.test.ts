@@ -54,7 +54,7 @@ test("what would run is shown, and it can be allowed once", () => {
 
 test("the suggested rule is allowed for good", () => {
   show();
-  button("always allow `git status`").click();
+  button("always allow Bash(git status) in this project").click();
   expect(answer).toHaveBeenCalledWith({ decision: "allow", suggestion: 0 });
 });
 
@@ -102,10 +102,20 @@ test("an edited input that is no JSON is not sent", () => {
   expect(root.querySelector('[role="alert"]')?.textContent).toContain("no JSON");
 });
 
-test("an edit is shown as a diff", () => {
-  show({ tool_name: "Edit", input: { file_path: "/work/a.rs", old_string: "one", new_string: "two" } });
+test("an edit is shown as a diff, below its path", () => {
+  const mode = { label: "set the mode", rules: [], behavior: null, mode: "acceptEdits", directories: [] };
+  const suggestions = [{ ...mode, destination: "session" }];
+  show({
+    tool_name: "Edit",
+    description: "a.rs",
+    suggestions,
+    input: { file_path: "/work/a.rs", old_string: "one", new_string: "two" },
+  });
   expect(root.querySelector(".diff .removed")?.textContent).toContain("one");
   expect(root.querySelector(".diff .added")?.textContent).toContain("two");
+  expect(root.querySelector(".prompt-body")?.textContent?.match(/a\.rs/g)).toHaveLength(1);
+  button("allow all edits in this session").click();
+  expect(answer).toHaveBeenCalledWith({ decision: "allow", suggestion: 0 });
 });
 
 const questions = [

@@ -16,6 +16,7 @@ const chat = (id: string, rest = "") => `chats/${part(id)}${rest}`;
 export const listChats = () => getJson<Chat[]>("chats");
 export const loadSetup = (cwd?: string | null) => getJson<Setup>("chat/setup", { cwd });
 export const startChat = (options: StartOptions) => postJson<Chat>("chats", options);
+export const loadChat = (id: string) => getJson<Chat>(chat(id));
 export const endChat = (id: string) => send("DELETE", chat(id));
 export const sendMessage = (id: string, message: Message) => postJson<{ uuid: string }>(chat(id, "/messages"), message);
 export const removeQueued = (id: string, uuid: string) => send("DELETE", chat(id, `/queue/${part(uuid)}`));

@@ -7,6 +7,7 @@ import {
   endChat,
   eventsPath,
   interruptChat,
+  loadChat,
   removeQueued,
   sendMessage,
   setModel,
@@ -20,6 +21,9 @@ import type { Chat, ChatEvent, ImageUpload, Message, Note, PromptReply, StartOpt
 const MAX_NOTES = 4;
 /** Milliseconds after a turn in which the session file is read to its end. */
 const SETTLE_TIME = 3000;
+
+/** Ids of chats whose unsent messages are back in the composer. */
+const restored = new Set<string>();
 
 /** A message that was sent and is not in the session file yet. */
 export interface SentMessage {
@@ -36,6 +40,9 @@ export interface Progress {
   text: string | null;
 }
 
+/** The agent ended before it could take a message; the chat has the reason. */
+export class AgentEnded extends Error {}
+
 /** The chat of one session: state of its agent, what is being written, and what the user sent. */
 export class ChatModel {
   chat = $state.raw<Chat | null>(null);
@@ -44,6 +51,8 @@ export class ChatModel {
   sent = $state.raw<SentMessage[]>([]);
   progress = new SvelteMap<string, Progress>();
   error = $state.raw<unknown>(null);
+  /** Messages that an agent never began with, because it ended. */
+  unsent = $state.raw<string[]>([]);
   /** Folder of the last agent of this session. */
   cwd = $state<string | null>(null);
   /** Why the last agent of this session ended. */
@@ -122,10 +131,19 @@ export class ChatModel {
         this.#settleTimer = setTimeout(() => this.#settle(), SETTLE_TIME);
       }
     }
-    this.ended = chat.ended;
+    this.setEnded(chat);
     this.cwd = chat.cwd;
     this.chat = chat;
     chats.put(chat);
+  }
+
+  /** Takes the reason of an agent's end, and the messages that it had not begun with. */
+  setEnded(chat: Chat) {
+    this.ended = chat.ended;
+    if (!chat.ended || restored.has(chat.id)) return;
+    restored.add(chat.id);
+    this.sent = [];
+    this.unsent = chat.queued.map((message) => message.text);
   }
 
   /** Forgets blocks that the session file will never have. */
@@ -149,12 +167,23 @@ export class ChatModel {
     this.ended = null;
     try {
       const chat = await this.ensure(options);
-      const { uuid } = await sendMessage(chat.id, message);
+      const { uuid } = await this.#deliver(chat, message);
       this.sent = this.sent.map((known) => (known === shown ? { ...known, uuid } : known));
       return chat;
     } catch (error) {
       this.sent = this.sent.filter((known) => known !== shown);
       throw error;
+    }
+  }
+
+  /** Sends a message. An agent that has ended in the meantime is the reason of a failure. */
+  async #deliver(chat: Chat, message: Message): Promise<{ uuid: string }> {
+    try {
+      return await sendMessage(chat.id, message);
+    } catch (error) {
+      const { ended } = await loadChat(chat.id);
+      this.ended = ended;
+      throw ended ? new AgentEnded(ended.message) : error;
     }
   }
 

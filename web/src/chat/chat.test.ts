@@ -72,6 +72,18 @@ test("an answered prompt disappears at once, also if another tab was faster", as
   }
 });
 
+test("messages that an agent did not begin with before it ended are given back once", () => {
+  const model = new ChatModel("s1");
+  const ended = { reason: "failed" as const, message: "it was killed", stderr: [] };
+  const chat = fakeChat({ id: "c2", state: "ended", ended, queued: [{ uuid: "u", text: "and then this" }] });
+  model.receive({ type: "chat", chat });
+  expect(model.unsent).toEqual(["and then this"]);
+  model.unsent = [];
+  model.receive({ type: "chat", chat });
+  expect(model.unsent).toEqual([]);
+  expect(model.ended).toEqual(ended);
+});
+
 test("the title counts the chats that wait", () => {
   const model = new ChatModel("s1");
   expect(pageTitle("quipu")).toBe("quipu");

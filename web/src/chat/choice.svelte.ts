@@ -55,7 +55,7 @@ export class StartChoice {
 
   options(cwd: string): StartOptions {
     return {
-      cwd,
+      cwd: cwd || undefined,
       agent: this.agent || undefined,
       model: this.model || undefined,
       permission_mode: this.mode || undefined,

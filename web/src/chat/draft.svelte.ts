@@ -75,3 +75,12 @@ export class Draft {
     this.images = this.images.filter((_, at) => at !== index);
   }
 }
+
+const drafts = new Map<string, Draft>();
+
+/** The draft of a session; every view of the session shares it. */
+export function draftOf(key: string): Draft {
+  const draft = drafts.get(key) ?? new Draft(key);
+  drafts.set(key, draft);
+  return draft;
+}

@@ -1,13 +1,14 @@
+import { untrack } from "svelte";
 import type { Item } from "../api/model.ts";
 import type { MessageActions } from "../conversation/conversation.ts";
 import { app } from "../state/app.svelte.ts";
 import { router, sessionAddress } from "../state/router.svelte.ts";
 import { endChat, rewindChat, startChat } from "./calls.ts";
-import { ChatModel } from "./chat.svelte.ts";
+import { AgentEnded, ChatModel } from "./chat.svelte.ts";
 import { chats } from "./chats.svelte.ts";
 import { StartChoice } from "./choice.svelte.ts";
 import { messageOf } from "./context.ts";
-import { Draft } from "./draft.svelte.ts";
+import { type Draft, draftOf } from "./draft.svelte.ts";
 import { entryUuid } from "./in_file.ts";
 import { Cancelled, Starter } from "./starter.svelte.ts";
 import type { RewindResult, StartOptions } from "./types.ts";
@@ -38,17 +39,40 @@ export class SessionChat {
 
   constructor(readonly key: string) {
     this.model = new ChatModel(key);
-    this.draft = new Draft(key);
+    this.draft = draftOf(key);
   }
 
   get cwd(): string {
     return this.model.cwd ?? this.folder ?? "";
   }
 
-  /** Follows the chat of the session while one runs. */
-  connect(): () => void {
-    this.model.follow(chats.of(this.key)?.id ?? null);
-    return () => {};
+  /** Follows the chat of the session while one runs, also to another session. */
+  connect() {
+    const own = chats.of(this.key);
+    const followed = untrack(() => this.model.chat?.id);
+    const moved = chats.list.find((chat) => chat.id === followed && chat.key !== this.key && chat.state !== "ended");
+    if (!own && moved) this.#open(moved.key);
+    else this.model.follow(own?.id ?? null);
+    const last = chats.list.findLast((chat) => chat.key === this.key);
+    if (last?.ended) untrack(() => this.model.setEnded(last));
+  }
+
+  /** Puts messages that were not sent back into the composer. */
+  restoreUnsent() {
+    if (this.model.unsent.length === 0) return;
+    const { unsent } = this.model;
+    this.model.unsent = [];
+    untrack(() => {
+      const missing = unsent.filter((text) => !this.draft.text.includes(text));
+      this.draft.text = [this.draft.text, ...missing].filter((text) => text.trim()).join("\n\n");
+      this.draft.save();
+    });
+  }
+
+  /** Shows a session that the agent has begun and may not have written yet. */
+  #open(key: string) {
+    if (!app.changes.has(key)) chats.unwritten.add(key);
+    router.go(sessionAddress(key));
   }
 
   /** A folder that an agent runs in is trusted. */
@@ -57,7 +81,7 @@ export class SessionChat {
   }
 
   #failed(error: unknown) {
-    this.model.error = error instanceof Cancelled ? null : error;
+    this.model.error = error instanceof Cancelled || error instanceof AgentEnded ? null : error;
   }
 
   #options(more: Partial<StartOptions> = {}): StartOptions {
@@ -80,8 +104,7 @@ export class SessionChat {
       if (chat.key === this.key) return;
       chats.sent.set(chat.key, this.model.sent);
       this.model.sent = [];
-      if (!app.changes.has(chat.key)) chats.unwritten.add(chat.key);
-      router.go(sessionAddress(chat.key));
+      this.#open(chat.key);
     } catch (error) {
       this.#failed(error);
       if (this.draft.isEmpty) this.draft.set(written);
@@ -104,8 +127,7 @@ export class SessionChat {
         this.#isTrusted,
       );
       chats.put(chat);
-      if (!app.changes.has(chat.key)) chats.unwritten.add(chat.key);
-      router.go(sessionAddress(chat.key));
+      this.#open(chat.key);
     } catch (error) {
       this.#failed(error);
     }
@@ -119,10 +141,12 @@ export class SessionChat {
     const chat = await this.starter.run((more) => this.model.ensure(this.#options(more)), this.#isTrusted);
     const result = await rewindChat(chat.id, { uuid, ...request });
     if (request.dry_run || result.error) return result;
+    // Without its first prompt, the conversation goes on in another session.
+    const draft = result.chat && result.chat.key !== this.key ? draftOf(result.chat.key) : this.draft;
+    if (request.conversation && draft.isEmpty)
+      draft.set({ text: item.text ?? "", contexts: (item.contexts ?? []).map((reference) => ({ reference })) });
+    draft.save();
     if (result.chat) chats.put(result.chat);
-    if (request.conversation && this.draft.isEmpty)
-      this.draft.set({ text: item.text ?? "", contexts: (item.contexts ?? []).map((reference) => ({ reference })) });
-    this.draft.save();
     app.changes.set(this.key, (app.changes.get(this.key) ?? 0) + 1);
     return result;
   }
