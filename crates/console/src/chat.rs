@@ -207,6 +207,7 @@ async fn withdrawn(requests: &mut VecDeque<PendingRequest>) {
 impl Chat {
     fn new(options: ChatOptions, client: &Client, notices: mpsc::UnboundedSender<Notice>) -> Self {
         let ChatOptions { agent: _, folder, style, size, history_file, editor, prices, recent_items } = options;
+        let style = Terminal { width: text_width(size), ..style };
         let screen = LiveScreen::new(style.clone(), Some(size));
         let base_folder = Some(folder.display().to_string());
         let now = Instant::now();

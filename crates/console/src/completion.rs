@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use quipu_files::{FileKind, FileList};
+use quipu_render::sanitize;
 use tokio::task::JoinHandle;
 
 use crate::command::{CommandList, NamedChoice};
@@ -81,8 +82,9 @@ impl FileCompletion {
             self.scan = Some(tokio::task::spawn_blocking(move || FileList::scan(&folder)));
         }
         let (list, _) = self.list.as_ref()?;
-        // A mention ends at a space, so a path with one cannot be mentioned.
-        let found = list.find(query, MAX_CHOICES).into_iter().filter(|found| !found.path.contains(char::is_whitespace));
+        // A mention ends at a space, and control characters are not typed: such paths cannot be mentioned.
+        let is_typable = |path: &str| !path.contains(char::is_whitespace) && sanitize(path) == path;
+        let found = list.find(query, MAX_CHOICES).into_iter().filter(|found| is_typable(&found.path));
         let choice = |name: String, description: &str| NamedChoice { name, description: description.to_owned() };
         let choices: Vec<NamedChoice> = found
             .map(|found| match found.kind {
@@ -149,6 +151,19 @@ mod tests {
         assert_eq!(mention("看　@a"), Some((6, "a")));
         assert_eq!(mention("mail a@b"), None);
         assert_eq!(mention("@a b"), None);
+    }
+
+    #[tokio::test]
+    async fn files_that_cannot_be_typed_are_not_offered() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["plain.txt", "two words.txt", "evil\x1b[2J.txt"] {
+            std::fs::write(folder.path().join(name), "x").unwrap();
+        }
+        let mut files = FileCompletion::new(folder.path().to_owned());
+        assert_eq!(files.complete(0, "txt"), None);
+        files.scanned().await;
+        let names: Vec<String> = files.complete(0, "txt").unwrap().choices.into_iter().map(|file| file.name).collect();
+        assert_eq!(names, ["@plain.txt"]);
     }
 
     #[test]

@@ -32,9 +32,10 @@ pub(crate) enum KeyEffect {
 }
 
 impl Editor {
-    /// An editor with this text and the cursor at its end.
+    /// An editor with this text, without control characters, and the cursor at its end.
     pub(crate) fn with_text(text: &str) -> Self {
-        Self { cursor: text.len(), text: text.to_owned() }
+        let text = sanitize(text).into_owned();
+        Self { cursor: text.len(), text }
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -63,9 +64,10 @@ impl Editor {
         self.cursor += text.len();
     }
 
-    /// Replaces the text from a byte offset to the cursor.
+    /// Replaces the text from a byte offset to the cursor. Control characters are removed.
     pub(crate) fn replace_from(&mut self, start: usize, text: &str) {
-        self.text.replace_range(start..self.cursor, text);
+        let text = sanitize(text);
+        self.text.replace_range(start..self.cursor, &text);
         self.cursor = start + text.len();
     }
 

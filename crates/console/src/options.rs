@@ -14,7 +14,7 @@ pub struct ChatOptions {
     pub agent: quipu_sdk::Options,
     /// Working folder of the agent.
     pub folder: PathBuf,
-    /// How the conversation looks.
+    /// How the conversation looks. Its width follows from the size of the terminal.
     pub style: Terminal,
     /// Size of the terminal.
     pub size: ScreenSize,

@@ -28,8 +28,6 @@ mod trust;
 const RECENT_ITEMS: usize = 12;
 /// Bytes at the end of a session that are read for them.
 const RECENT_BYTES: u64 = 512 << 10;
-/// Columns that a conversation takes at least and at most.
-const TEXT_COLUMNS: (usize, usize) = (24, 120);
 
 pub(crate) fn run(args: &ChatArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
     if global.json {
@@ -51,10 +49,8 @@ pub(crate) fn run(args: &ChatArgs, global: &GlobalArgs, output: &Output) -> Resu
             if !trust::is_trusted(&folder, &config, global) && !trust::confirm(&folder, output)? {
                 return Ok(ExitCode::FAILURE);
             }
-            let style = Terminal {
-                width: size.columns.clamp(TEXT_COLUMNS.0, TEXT_COLUMNS.1),
-                ..live_view::terminal_style(output, false)
-            };
+            // Notices are the output of commands such as /context.
+            let style = Terminal { max_notice_rows: usize::MAX, ..live_view::terminal_style(output, false) };
             let chat = ChatOptions {
                 agent: options,
                 folder,

@@ -46,6 +46,8 @@ pub struct Terminal {
     pub show_tools: bool,
     /// Whether long tool results are shown in full, and hooks that succeeded without output.
     pub show_full: bool,
+    /// Rows of a notice at most, unless `show_full` is set.
+    pub max_notice_rows: usize,
     /// Paths under this folder are shown relative to it.
     pub base_folder: Option<String>,
     /// Formats a timestamp as `YYYY-MM-DD HH:MM` in the reader's time zone. The default keeps the
@@ -61,6 +63,7 @@ impl Default for Terminal {
             thinking: ThinkingDisplay::Folded,
             show_tools: true,
             show_full: false,
+            max_notice_rows: 6,
             base_folder: None,
             format_time: crate::format_time_as_written,
         }

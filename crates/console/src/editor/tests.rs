@@ -66,6 +66,10 @@ fn pasted_text_keeps_its_lines_and_loses_control_characters() {
     let mut editor = Editor::default();
     editor.insert("one\r\ntwo\rthree\x1b[31m\x07");
     assert_eq!(editor.text(), "one\ntwo\nthree");
+    // Nor does a file name or an edited history put them on the screen.
+    editor.replace_from(4, "\x1b]0;x\x07four");
+    assert_eq!(editor.text(), "one\nfour");
+    assert_eq!(Editor::with_text("a\x1b[2Jb").text(), "ab");
 }
 
 #[test]

@@ -32,8 +32,8 @@ pub struct TerminalRenderer {
 
 /// Indent of the rows under a speaker's name.
 const INDENT: &str = "  ";
-/// Longer notices, summaries and unknown items are truncated.
-const MAX_NOTICE_ROWS: usize = 6;
+/// Longer summaries are truncated.
+const MAX_SUMMARY_ROWS: usize = 6;
 
 impl TerminalRenderer {
     pub(super) fn new(terminal: Terminal) -> Self {
@@ -153,7 +153,7 @@ impl TerminalRenderer {
             }
             ItemKind::System => {
                 let style = if item.is_error { ERROR } else { DIM };
-                self.truncate_rows(marked_rows("· ", text, style, width), MAX_NOTICE_ROWS)
+                self.truncate_rows(marked_rows("· ", text, style, width), self.terminal.max_notice_rows)
             }
             ItemKind::Summary => self.summary_rows(text, width),
             ItemKind::Branch => {
@@ -193,7 +193,7 @@ impl TerminalRenderer {
         let rule = "─".repeat(width.saturating_sub(label.chars().count()));
         let mut rows = vec![vec![Span::new(BOLD, label), Span::new(DIM, &rule)]];
         let body = from_markdown::markdown_rows(text, width, self.terminal.color);
-        rows.extend(self.truncate_rows(body, MAX_NOTICE_ROWS));
+        rows.extend(self.truncate_rows(body, MAX_SUMMARY_ROWS));
         rows.push(vec![Span::new(DIM, &"─".repeat(width))]);
         rows
     }
@@ -201,7 +201,7 @@ impl TerminalRenderer {
     /// Keeps the first rows and adds the number of rows left out, unless `show_full` is set.
     pub(super) fn truncate_rows(&self, mut rows: Vec<Row>, max_rows: usize) -> Vec<Row> {
         // Replacing a single row by a row that says `+1 line` saves nothing.
-        if !self.terminal.show_full && rows.len() > max_rows + 1 {
+        if !self.terminal.show_full && rows.len() > max_rows.saturating_add(1) {
             let more = pluralize(rows.len() - max_rows, "line", "lines");
             rows.truncate(max_rows);
             rows.push(vec![Span::new(DIM, &format!("… +{more}"))]);
