@@ -39,7 +39,16 @@ const VIEWS = [
   { name: "settings", path: "/settings" },
   { name: "palette", path: "/", act: (page) => page.keyboard.press("Control+k") },
   { name: "help", path: "/", act: (page) => page.keyboard.press("?") },
+  { name: "new-chat", path: "/chat" },
+  { name: "chat", path: "/chat", act: startDemo },
 ];
+
+/** @param {import("playwright-core").Page} page */
+async function startDemo(page) {
+  await page.locator("main ul button.button").first().click();
+  await page.locator("section.prompt .diff").waitFor();
+  await page.waitForTimeout(2000);
+}
 
 /** @param {import("playwright-core").Page} page */
 async function openCards(page) {
