@@ -3,6 +3,7 @@
 mod chat_terminal;
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use chat_terminal::*;
 use rustix::process::{Pid, Signal, kill_process};
@@ -355,4 +356,36 @@ fn a_folder_is_asked_about_once_and_settings_are_the_defaults() {
     // Nothing was said, so there is nothing to resume.
     let screen = chat.exit();
     assert!(!screen.contains("resume with"), "{screen}");
+}
+
+#[test]
+fn keys_that_were_meant_for_the_input_do_not_decide() {
+    let home = ChatHome::new(
+        r#"
+- when: {tools: false}
+  reply: A title
+- when: {result_of: Bash}
+  reply: It is done.
+- delay_ms: 400
+  reply:
+    - tool: Bash
+      input: {command: "touch made"}
+"#,
+    );
+    let mut chat = home.start(&[]);
+    chat.prompt("go");
+    chat.send("a dra");
+    chat.until("› a dra");
+    chat.until("Allow Bash?");
+    let shown = Instant::now();
+    // For a second after the prompt appeared, letters have no effect.
+    while !home.work().join("made").exists() {
+        chat.send("y");
+        chat.pause();
+    }
+    assert!(shown.elapsed() > Duration::from_millis(500), "{:?}", shown.elapsed());
+    let screen = chat.until("It is done.");
+    assert!(screen.contains("› a dra"), "{screen}");
+    chat.send(CTRL_C);
+    chat.exit();
 }

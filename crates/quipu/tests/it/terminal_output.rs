@@ -57,9 +57,14 @@ impl OnTerminal {
                 return text;
             }
             assert!(start.elapsed() < Duration::from_secs(60), "the screen stayed\n{text}");
-            if let Ok(bytes) = self.output.recv_timeout(Duration::from_millis(100)) {
-                self.screen.process(&bytes);
-            }
+            self.read_output();
+        }
+    }
+
+    /// Waits until something is printed, or for a tenth of a second.
+    pub(crate) fn read_output(&mut self) {
+        if let Ok(bytes) = self.output.recv_timeout(Duration::from_millis(100)) {
+            self.screen.process(&bytes);
         }
     }
 

@@ -156,6 +156,11 @@ impl ChatTerminal {
         self.terminal.until(wanted)
     }
 
+    /// Waits until something is drawn, or for a tenth of a second.
+    pub(super) fn pause(&mut self) {
+        self.terminal.read_output();
+    }
+
     pub(super) fn kill(&mut self, signal: Signal) {
         kill_process(Pid::from_child(self.terminal.child()), signal).unwrap();
     }
