@@ -37,11 +37,11 @@ fn a_chat_has_text_thinking_tools_and_a_line_that_resumes_it() {
     assert!(screen.contains("a  always allow Bash(touch made *) in this project"), "{screen}");
     assert!(!home.work().join("made").exists());
     chat.send("y");
-    let screen = chat.until_screen(|screen| screen.contains("It is done.") && screen.contains("›"));
+    // The status line is removed at the end of the turn.
+    let screen = chat.until_screen(|screen| screen.contains("It is done.") && !screen.contains("Esc interrupts"));
     assert!(screen.contains("✓ ok Bash $ touch made") && !screen.contains("Allow Bash?"), "{screen}");
     assert!(home.work().join("made").exists());
-    // The status line is gone, and each prompt is shown once.
-    assert!(!screen.contains("Esc interrupts"), "{screen}");
+    // Each prompt is shown once.
     assert_eq!(screen.matches("▌ you\n  run it\n").count(), 1, "{screen}");
     let screen = chat.exit();
     assert!(screen.contains("resume with: quipu chat "), "{screen}");
@@ -96,31 +96,47 @@ fn the_input_of_a_call_is_edited() {
 }
 
 #[test]
-fn questions_are_answered_and_plans_approved() {
+fn a_question_is_answered() {
     let home = ChatHome::new(
         r#"
 - when: {tools: false}
   reply: A title
 - when: {result_of: AskUserQuestion}
   reply: Left it is.
+- reply:
+    - tool: AskUserQuestion
+      input:
+        questions:
+          - question: "Which way?"
+            header: Way
+            multiSelect: false
+            options: [{label: left, description: past the mill}, {label: right, description: home}]
+"#,
+    );
+    let mut chat = home.start(&[]);
+    chat.prompt("which way");
+    let screen = chat.until("Which way?");
+    assert!(screen.contains("1  left") && screen.contains("past the mill") && screen.contains("2  right"), "{screen}");
+    chat.send("1");
+    chat.until("Left it is.");
+    assert!(home.last_request().contains("left"), "{}", home.last_request());
+    chat.exit();
+}
+
+#[test]
+fn a_plan_is_approved() {
+    let home = ChatHome::new(
+        r#"
+- when: {tools: false}
+  reply: A title
 - when: {result_of: ExitPlanMode}
   reply: I begin.
-- when: {says: way}
-  reply:
-    - tool: AskUserQuestion
-      input: {questions: [{question: "Which way?", options: [{label: left}, {label: right}]}]}
 - reply:
     - tool: ExitPlanMode
       input: {plan: "1. Look around"}
 "#,
     );
     let mut chat = home.start(&["--permission-mode", "plan"]);
-    chat.prompt("which way");
-    let screen = chat.until("Which way?");
-    assert!(screen.contains("1  left") && screen.contains("2  right"), "{screen}");
-    chat.send("1");
-    chat.until("Left it is.");
-    assert!(home.last_request().contains("left"), "{}", home.last_request());
     chat.prompt("make a plan");
     let screen = chat.until("Approve this plan?");
     assert!(screen.contains("1. Look around"), "{screen}");

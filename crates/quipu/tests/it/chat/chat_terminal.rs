@@ -1,5 +1,6 @@
 //! `quipu chat` on a pseudo-terminal, with `quipu-agent` and a scripted model.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -75,7 +76,7 @@ impl ChatHome {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", self.path())
-            .env("QUIPU_CLI", env!("CARGO_BIN_EXE_quipu-agent"))
+            .env("QUIPU_CLI", agent_program())
             .env("ANTHROPIC_BASE_URL", self.server.url())
             .env("ANTHROPIC_API_KEY", "any")
             .env("NO_COLOR", "1");
@@ -96,16 +97,13 @@ impl ChatHome {
         (text(out.stdout), text(out.stderr), out.status.success())
     }
 
-    /// The text of the last user message that the model received.
+    /// The messages of the last request of a turn, as JSON.
     pub(super) fn last_request(&self) -> String {
+        let has_tools =
+            |request: &quipu_message::api::Request| request.tools.get().is_some_and(|tools| !tools.is_empty());
         let requests = self.server.requests();
-        let request = requests
-            .iter()
-            .rev()
-            .filter_map(|seen| seen.request.as_ref())
-            .find(|request| request.tools.get().is_some_and(|tools| !tools.is_empty()));
-        let message = request.and_then(|request| request.messages.last());
-        message.map(|message| serde_json::to_string(&message.content).unwrap()).unwrap_or_default()
+        let last = requests.iter().rev().filter_map(|seen| seen.request.as_ref()).find(|request| has_tools(request));
+        last.map(|request| serde_json::to_string(&request.messages).unwrap()).unwrap_or_default()
     }
 }
 
@@ -184,6 +182,11 @@ impl ChatTerminal {
         assert!(status.success(), "{screen}");
         screen
     }
+}
+
+/// The agent to chat with. `make interop` names another one.
+fn agent_program() -> OsString {
+    std::env::var_os("QUIPU_CHAT_CLI").unwrap_or_else(|| env!("CARGO_BIN_EXE_quipu-agent").into())
 }
 
 /// Makes a file executable.
