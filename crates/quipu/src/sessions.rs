@@ -1,11 +1,14 @@
 //! Finds the session that the user names on the command line.
 
-use std::collections::HashSet;
-use std::path::PathBuf;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use anyhow::Result;
 use quipu_index::ListedSession;
-use quipu_transcript::find::{self, ResolveError};
+use quipu_transcript::find::{self, ResolveError, SessionFile};
+use rayon::prelude::*;
 
 use crate::catalogue;
 use crate::claude_dirs::{claude_dirs, no_sessions_error};
@@ -34,13 +37,15 @@ pub(crate) fn resolve_session(spec: &str, global: &GlobalArgs) -> Result<PathBuf
             done => return Ok(done?),
         }
     }
+    if project.is_none() && id == "latest" {
+        return latest_session(&dirs, global)?.ok_or_else(|| no_sessions_error(global));
+    }
     let mut rows = catalogue::list_sessions(global)?;
     if let Some(project) = project {
         retain_project(&mut rows, project)?;
     }
     if id == "latest" {
-        let none = || if project.is_some() { not_found_error(spec) } else { no_sessions_error(global) };
-        return rows.first().map(|row| row.path.clone()).ok_or_else(none);
+        return rows.first().map(|row| row.path.clone()).ok_or_else(|| not_found_error(spec));
     }
     match find::resolve_session(id, rows.iter().map(|row| (row.session_id.as_str(), row.path.as_path()))) {
         Ok(path) => Ok(path),
@@ -50,6 +55,23 @@ pub(crate) fn resolve_session(spec: &str, global: &GlobalArgs) -> Result<PathBuf
             Err(ambiguous_error(spec, &rows))
         }
     }
+}
+
+/// The session with the latest entry, which is the first one of `quipu ls`. Sessions that the index
+/// does not know as they are now are compared by both ends of their files: the index itself may take
+/// longer to bring up to date than the session takes to show.
+fn latest_session(dirs: &[PathBuf], global: &GlobalArgs) -> Result<Option<PathBuf>> {
+    let indexed = catalogue::open(global)?.0.sessions().unwrap_or_default();
+    let indexed: HashMap<&Path, &ListedSession> = indexed.iter().map(|row| (row.path.as_path(), row)).collect();
+    let last_active = |file: &SessionFile| {
+        let ends = || ListedSession::from_file_ends(file).last_active_ns();
+        let modified_ns = file.modified.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let known = indexed.get(file.path.as_path()).filter(|row| row.modified_ns as u128 >= modified_ns);
+        known.map_or_else(ends, |row| row.last_active_ns())
+    };
+    let (files, _) = find::list_sessions(dirs);
+    let latest = files.par_iter().min_by_key(|file| (Reverse(last_active(file)), file.path.clone()));
+    Ok(latest.map(|file| file.path.clone()))
 }
 
 fn not_found_error(spec: &str) -> anyhow::Error {

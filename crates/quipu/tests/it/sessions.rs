@@ -63,6 +63,28 @@ fn the_latest_session_has_the_latest_message_whenever_files_were_written() {
 }
 
 #[test]
+fn the_latest_session_is_found_without_bringing_the_index_up_to_date() {
+    let dir = tree();
+    let cache = tempdir().unwrap();
+    let run = |args: &[&str]| {
+        let mut command = quipu();
+        command.env("XDG_CACHE_HOME", cache.path()).arg("-v").arg("--claude-dir").arg(dir.path()).args(args);
+        let out = command.assert().success();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (text(&out.get_output().stdout), text(&out.get_output().stderr))
+    };
+    let latest = ["show", "latest", "--tail", "1"];
+    let (shown, log) = run(&latest);
+    assert!(shown.contains("prompt 12") && !log.contains("refresh"), "{shown}{log}");
+    let (_, log) = run(&["ls"]);
+    assert!(log.contains("refresh"), "{log}");
+    // The index knows this session as it was before.
+    write(dir.path(), "-home-dev-app", "bbbb", 13, 0);
+    let (shown, log) = run(&latest);
+    assert!(shown.contains("prompt 13") && !log.contains("refresh"), "{shown}{log}");
+}
+
+#[test]
 fn only_recent_messages_make_a_session_active() {
     let dir = tree();
     let active = |now: &str| {
