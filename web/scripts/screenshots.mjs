@@ -26,6 +26,8 @@ const VIEWS = [
   { name: "conversation-chart", path: `/s/${CHART}`, act: openCards },
   { name: "conversation-unknown", path: `/s/${UNKNOWN}`, act: openCards },
   { name: "conversation-chinese", path: `/s/${CHINESE}` },
+  { name: "new-chat", path: "/chat" },
+  { name: "chat", path: "/chat", act: chatUntilPrompt },
   { name: "changes", path: `/s/${TIDE}?tab=changes` },
   {
     name: "calls",
@@ -56,6 +58,17 @@ async function openCards(page) {
     const lines = [...document.querySelectorAll(".scroller .card:not(.open) > .line")];
     for (const line of lines.slice(0, 6)) if (line instanceof HTMLElement) line.click();
   });
+}
+
+/**
+ * Chats with the demo agent until it asks for permission.
+ * @param {import("playwright-core").Page} page
+ */
+async function chatUntilPrompt(page) {
+  await page.locator("textarea").first().fill("Show me what you can do.");
+  await page.keyboard.press("Enter");
+  await page.locator("section.prompt").first().waitFor({ timeout: 20_000 });
+  await page.waitForTimeout(600);
 }
 
 const SIZES = { desktop: { width: 1440, height: 900 }, phone: { width: 390, height: 844 } };

@@ -6,14 +6,21 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use etcetera::base_strategy::{BaseStrategy, Xdg};
 
+use crate::config;
 use crate::error::Failure;
 use crate::global::GlobalArgs;
 
 /// Config folders to search for sessions: those of `--claude-dir`, or of `$CLAUDE_CONFIG_DIR`
-/// (separated by commas), or `~/.claude` and, if it has a `projects` folder, `~/.config/claude`.
+/// (separated by commas), or of `claude_dirs` in quipu's settings, or `~/.claude` and, if it has a
+/// `projects` folder, `~/.config/claude`.
 pub(crate) fn claude_dirs(global: &GlobalArgs) -> Vec<PathBuf> {
     if let Some(dirs) = named_dirs(global) {
         return dirs.into_iter().map(without_projects_folder).collect();
+    }
+    // Settings that cannot be read are reported where they are needed most.
+    let configured = config::load().ok().flatten().map(|config| config.claude_dirs).unwrap_or_default();
+    if !configured.is_empty() {
+        return configured.into_iter().map(without_projects_folder).collect();
     }
     let Ok(xdg) = Xdg::new() else { return Vec::new() };
     let config = xdg.config_dir().join("claude");

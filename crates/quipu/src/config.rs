@@ -14,6 +14,8 @@ use crate::prices;
 pub(crate) struct Config {
     /// Folders whose settings files may grant permissions; a leading `~` is the home folder.
     pub(crate) trusted: Vec<PathBuf>,
+    /// Config folders of the agent whose sessions are shown; a leading `~` is the home folder.
+    pub(crate) claude_dirs: Vec<PathBuf>,
     /// Defaults of chats.
     pub(crate) chat: ChatDefaults,
 }
@@ -39,7 +41,7 @@ pub(crate) fn load() -> Result<Option<Config>> {
     let mut config: Config =
         toml::from_str(&text).map_err(|error| anyhow!("{}: {}", path.display(), error.message()))?;
     if let Some(home) = crate::environment::home_dir() {
-        for folder in &mut config.trusted {
+        for folder in config.trusted.iter_mut().chain(&mut config.claude_dirs) {
             if let Ok(rest) = folder.strip_prefix("~") {
                 *folder = home.join(rest);
             }

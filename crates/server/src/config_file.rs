@@ -20,18 +20,14 @@ pub(crate) fn read_document(path: &Path) -> Result<DocumentMut, ApiError> {
     })
 }
 
-/// Writes the settings.
-pub(crate) fn write_document(path: &Path, document: &DocumentMut) -> Result<(), ApiError> {
-    write_file(path, &document.to_string())
-        .map_err(|error| ApiError::internal(format!("cannot write {}: {error}", path.display())))
-}
-
-/// Writes a file with mode 0600, whole or not at all.
-fn write_file(path: &Path, text: &str) -> std::io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    file.persist(path)?;
-    Ok(())
+/// Writes a file of settings with mode 0600, whole or not at all.
+pub(crate) fn write_settings(path: &Path, text: &str) -> Result<(), ApiError> {
+    let write = || {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder)?;
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(text.as_bytes())?;
+        file.persist(path).map(drop).map_err(|failed| failed.error)
+    };
+    write().map_err(|error| ApiError::internal(format!("cannot write {}: {error}", path.display())))
 }

@@ -118,8 +118,8 @@ const OPERATIONS: [Operation; 42] = [
         .with_body("post", Some(schema::<labels::TitleBody>)),
     get("/api/sessions/{key}/turns", "Cost and time of each turn", Reply::Json(schema::<turns::TurnFigures>)),
     get("/api/settings", "Settings of the page", Reply::Json(schema::<settings::Settings>)),
-    get("/api/settings", "Changes settings of the page", Reply::Json(schema::<settings::PageSettings>))
-        .with_body("put", Some(schema::<settings::PageSettings>)),
+    get("/api/settings", "Changes settings of the page", Reply::Json(schema::<settings::Settings>))
+        .with_body("put", Some(schema::<settings::SettingsChanges>)),
     get("/api/usage", "Tokens and cost", Reply::Json(schema::<usage::UsageDocument>))
         .params(schema::<usage::UsageParams>),
     get("/api/usage.csv", "Tokens and cost as a table", Reply::Content("text/csv"))

@@ -323,9 +323,12 @@ const en = {
   language: "language",
   "language.system": "as the browser",
   folders: "folders",
-  folders_hint: "Start quipu with --claude-dir, once for each folder, to read others.",
+  folders_change: "other folders, one a line",
+  folders_hint:
+    "Config folders of agents, with projects in them. Changes apply when quipu serve is started again; --claude-dir names others for once.",
   prices: "prices",
-  prices_hint: "Prices of models are built in; a file prices.toml beside config.toml replaces them.",
+  prices_change: "your own prices",
+  prices_hint: "Prices of models are built in; your own replace them. Changes apply when quipu serve is started again.",
 } as const;
 
 export type TextKey = keyof typeof en;
@@ -650,9 +653,12 @@ const zh: Record<TextKey, string> = {
   language: "语言",
   "language.system": "跟随浏览器",
   folders: "文件夹",
-  folders_hint: "启动 quipu 时用 --claude-dir（可多次）读取其他文件夹。",
+  folders_change: "其他文件夹，每行一个",
+  folders_hint:
+    "智能体的配置文件夹，其中有 projects。更改在重新启动 quipu serve 后生效；--claude-dir 可临时指定其他文件夹。",
   prices: "价格",
-  prices_hint: "模型价格已内置；config.toml 旁的 prices.toml 可覆盖。",
+  prices_change: "自定义价格",
+  prices_hint: "模型价格已内置；自定义价格会覆盖它们。更改在重新启动 quipu serve 后生效。",
 };
 
 export const texts: Record<Language, Record<TextKey, string>> = { en, zh };

@@ -6,7 +6,7 @@ use quipu_transcript::trust::{TrustSources, is_trusted_folder};
 use toml_edit::{Array, DocumentMut, Item, Value};
 
 use crate::app::App;
-use crate::config_file::{read_document, write_document};
+use crate::config_file::{read_document, write_settings};
 use crate::error::ApiError;
 
 /// The setting with the folders that are trusted.
@@ -45,5 +45,5 @@ pub(crate) fn trust_folder(app: &App, folder: &Path) -> Result<(), ApiError> {
         return Err(ApiError::internal(format!("{}: `{SETTING}` is not a list", path.display())));
     };
     list.push(name);
-    write_document(path, &document)
+    write_settings(path, &document.to_string())
 }

@@ -330,5 +330,16 @@ fn settings_are_written_beside_those_of_others() {
     let (status, _) = post(&server, "PUT", "/api/settings", &json!({"theme": "auto"}));
     assert_eq!((status, server.json("/api/settings")["theme"].clone()), (200, json!(null)));
     assert_eq!(server.json("/api/settings")["language"], "zh");
+    let changes = json!({"claude_dirs": ["~/.claude", "/work/claude"], "prices_text": "[[price]]\nmodels = 3\n"});
+    assert_eq!(post(&server, "PUT", "/api/settings", &changes).0, 400);
+    assert_eq!(server.json("/api/settings")["claude_dirs"], json!([]));
+    let changes = json!({"claude_dirs": ["~/.claude", "/work/claude"], "prices_text": "# mine\n"});
+    assert_eq!(post(&server, "PUT", "/api/settings", &changes).0, 200);
+    let settings = server.json("/api/settings");
+    assert_eq!((&settings["claude_dirs"], &settings["language"]), (&changes["claude_dirs"], &json!("zh")));
+    assert_eq!(settings["prices_text"], "# mine\n");
+    assert_eq!(post(&server, "PUT", "/api/settings", &json!({"claude_dirs": [], "prices_text": ""})).0, 200);
+    let settings = server.json("/api/settings");
+    assert_eq!((&settings["claude_dirs"], &settings["prices_text"]), (&json!([]), &json!("")));
     assert_eq!(post(&server, "PUT", "/api/settings", &json!({"theme": "<script>"})).0, 400);
 }

@@ -647,14 +647,6 @@ export interface Overview {
   yesterday_cost_usd: number;
 }
 
-/** What the page may change. */
-export interface PageSettings {
-  /** `en` or `zh`; that of the browser if `None`. */
-  language: string | null;
-  /** `light` or `dark`; that of the system if `None`. */
-  theme: string | null;
-}
-
 /** A block of a response that is being streamed. */
 export interface PartialBlock {
   /** Id of the API message; items of the session have it, too. */
@@ -1011,12 +1003,26 @@ export interface Settings {
   language: string | null;
   /** `light` or `dark`; that of the system if `None`. */
   theme: string | null;
-  /** Folders whose sessions are shown; `--claude-dir` and `CLAUDE_CONFIG_DIR` name others. */
+  /** Folders whose sessions are shown, unless `--claude-dir` or `CLAUDE_CONFIG_DIR` name others; the usual ones if empty. */
   claude_dirs: string[];
   /** Path of the settings file; `None` without a home folder. */
   config: string | null;
   /** Path of the user's own prices, which need not exist. */
   prices: string | null;
+  /** Text of that file; empty if it does not exist. */
+  prices_text: string;
+}
+
+/** What the page may change. Fields that are missing stay as they are. */
+export interface SettingsChanges {
+  /** `en` or `zh`; that of the browser if `None`. */
+  language?: string | null;
+  /** `light` or `dark`; that of the system if `None`. */
+  theme?: string | null;
+  /** Folders whose sessions are shown from the next start on; the usual ones if empty. */
+  claude_dirs?: string[] | null;
+  /** The user's own prices, from the next start on; the file is removed if it is empty. */
+  prices_text?: string | null;
 }
 
 export interface SetupParams {
