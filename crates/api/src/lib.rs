@@ -85,7 +85,7 @@ pub use event::{ApiEvent, ApiResponse, Retry};
 #[cfg(feature = "client")]
 pub use key_helper::KeyHelper;
 #[cfg(feature = "client")]
-pub use logged_request::LoggedRequest;
+pub use logged_request::{LoggedRequest, LoggedShape};
 #[cfg(feature = "client")]
 pub use request::{CacheTtl, FallbackModel, Request, ThinkingMode, ToolChoiceMode};
 #[cfg(feature = "client")]

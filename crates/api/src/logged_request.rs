@@ -1,10 +1,13 @@
 //! A request as session files log it: what rarely changes, the parameters of the call, and
 //! the places of the cache breakpoints.
 
-use quipu_message::{Json, Message};
+use std::sync::Arc;
+
+use quipu_message::Json;
+use quipu_message::api::{self, Tool};
 use serde_json::{Map, Value, json};
 
-use crate::request::Request;
+use crate::request::{CacheTtl, Request};
 
 /// Cache breakpoints are in this many messages at the end.
 const MAX_BREAKPOINT_MESSAGES: usize = 6;
@@ -12,42 +15,72 @@ const MAX_BREAKPOINT_MESSAGES: usize = 6;
 /// The parts of a request, without its messages, that a session file logs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LoggedRequest {
-    /// System prompt and tools, as a JSON object.
-    pub shape: Value,
+    /// System prompt and tools.
+    pub shape: Arc<LoggedShape>,
     /// Model, betas, limits, thinking and other parameters, as a JSON object.
     pub params: Value,
     /// The cache breakpoints, each with its path in the request.
     pub cache_control: Value,
 }
 
-impl Request {
-    /// The parts of this request that a session file logs. `messages_before` is the number
-    /// of messages in its encoded history.
-    pub fn to_logged(&mut self, messages_before: usize) -> LoggedRequest {
-        // Only the last messages have breakpoints; the others are not copied.
-        let messages: Vec<Message> = std::mem::take(&mut self.messages);
-        let from = messages.len().saturating_sub(MAX_BREAKPOINT_MESSAGES);
-        self.messages = messages[from..].to_vec();
-        let mut copy = self.clone();
-        self.messages = messages;
-        let mut wire = copy.take_wire_request();
-        let messages = std::mem::take(&mut wire.messages);
+/// System prompt and tools of a request, which seldom change between calls.
+#[derive(Debug, Default, PartialEq)]
+pub struct LoggedShape {
+    /// Both as a JSON object, without the cache breakpoints.
+    pub value: Value,
+    breakpoints: Vec<Value>,
+    system: Vec<String>,
+    tools: Vec<Tool>,
+    cache_ttl: CacheTtl,
+}
+
+impl LoggedShape {
+    fn new(request: &Request) -> Self {
+        let Request { system, tools, cache_ttl, .. } = request;
+        let mut copy =
+            Request { system: system.clone(), tools: tools.clone(), cache_ttl: *cache_ttl, ..Request::default() };
+        let mut shape = Self { system: system.clone(), tools: tools.clone(), cache_ttl: *cache_ttl, ..Self::default() };
         // A tool whose schema nests too deeply leaves nothing to log.
-        let Value::Object(mut fields) = Json::from_serialize(&wire).to_value() else { return LoggedRequest::default() };
-        fields.shift_remove("messages");
-        let mut breakpoints = Vec::new();
-        let mut shape = Map::new();
+        let Value::Object(mut fields) = Json::from_serialize(&copy.take_wire_request()).to_value() else {
+            return shape;
+        };
+        let mut value = Map::new();
         for name in ["system", "tools"] {
             if let Some(mut parts) = fields.shift_remove(name) {
-                extract_breakpoints(&mut parts, &[name.into()], &mut breakpoints);
-                shape.insert(name.to_owned(), parts);
+                extract_breakpoints(&mut parts, &[name.into()], &mut shape.breakpoints);
+                value.insert(name.to_owned(), parts);
             }
         }
+        shape.value = Value::Object(value);
+        shape
+    }
+
+    fn is_of(&self, request: &Request) -> bool {
+        self.system == request.system && self.tools == request.tools && self.cache_ttl == request.cache_ttl
+    }
+}
+
+impl Request {
+    /// The parts of this request that a session file logs. `messages_before` is the number
+    /// of messages in its encoded history; `last_shape` is that of the call before, which is
+    /// used again if it is the same.
+    pub fn to_logged(&mut self, messages_before: usize, last_shape: Option<&Arc<LoggedShape>>) -> LoggedRequest {
+        let last_shape = last_shape.filter(|shape| shape.is_of(self));
+        let shape = last_shape.map_or_else(|| Arc::new(LoggedShape::new(self)), Arc::clone);
+        if shape.value.is_null() {
+            return LoggedRequest::default();
+        }
+        let mut wire = self.wire_without_shape();
+        let messages = std::mem::take(&mut wire.messages);
+        let Value::Object(mut fields) = Json::from_serialize(&wire).to_value() else { return LoggedRequest::default() };
+        fields.shift_remove("messages");
+        let mut breakpoints = shape.breakpoints.clone();
+        let first = messages_before + self.messages.len().saturating_sub(MAX_BREAKPOINT_MESSAGES);
         // Tool inputs may nest too deeply for a tree, or contain half a surrogate pair.
         for (index, message) in messages.iter().enumerate() {
             for (block, breakpoint) in message.content.blocks().iter().enumerate() {
                 let Some(breakpoint) = breakpoint.cache_control() else { continue };
-                let path = json!(["messages", messages_before + from + index, "content", block]);
+                let path = json!(["messages", first + index, "content", block]);
                 breakpoints.push(json!({"path": path, "value": breakpoint.to_value()}));
             }
         }
@@ -58,11 +91,18 @@ impl Request {
         let betas = self.betas.iter().map(String::as_str).chain(self.required_betas()).collect::<Vec<_>>();
         params.insert("betas".to_owned(), json!(betas));
         params.extend(fields);
-        LoggedRequest {
-            shape: Value::Object(shape),
-            params: Value::Object(params),
-            cache_control: Value::Array(breakpoints),
-        }
+        LoggedRequest { shape, params: Value::Object(params), cache_control: Value::Array(breakpoints) }
+    }
+
+    /// The request as it is sent, without system prompt and tools, and only with the last messages:
+    /// the others have no breakpoints.
+    fn wire_without_shape(&mut self) -> api::Request {
+        let (system, tools) = (std::mem::take(&mut self.system), std::mem::take(&mut self.tools));
+        let (messages, history) = (std::mem::take(&mut self.messages), std::mem::take(&mut self.history));
+        let from = messages.len().saturating_sub(MAX_BREAKPOINT_MESSAGES);
+        let wire = Request { messages: messages[from..].to_vec(), ..self.clone() }.take_wire_request();
+        (self.system, self.tools, self.messages, self.history) = (system, tools, messages, history);
+        wire
     }
 }
 
@@ -78,7 +118,7 @@ fn extract_breakpoints(list: &mut Value, path: &[Value], breakpoints: &mut Vec<V
 
 #[cfg(test)]
 mod tests {
-    use quipu_message::{Block, Role};
+    use quipu_message::{Block, Message, Role};
 
     use super::*;
 
@@ -90,7 +130,7 @@ mod tests {
             let mut request = Request { messages, ..Request::default() };
             let mark = json!({"type": "ephemeral"});
             assert_eq!(
-                request.to_logged(0).cache_control,
+                request.to_logged(0, None).cache_control,
                 json!([{"path": ["messages", 0, "content", 0], "value": mark}])
             );
         }
@@ -107,9 +147,9 @@ mod tests {
             effort: Some("low".into()),
             ..Request::default()
         };
-        let logged = request.to_logged(10);
-        assert_eq!(request.messages.len(), 3);
-        assert_eq!(logged.shape, json!({"system": [{"type": "text", "text": "Be brief."}]}));
+        let logged = request.to_logged(10, None);
+        assert!(request.messages.len() == 3 && request.system == ["Be brief."]);
+        assert_eq!(logged.shape.value, json!({"system": [{"type": "text", "text": "Be brief."}]}));
         let betas = json!(["effort-2025-11-24"]);
         let params =
             json!({"model": "claude-opus-5-5", "betas": betas, "max_tokens": 9, "output_config": {"effort": "low"}});
@@ -123,5 +163,11 @@ mod tests {
                 {"path": ["messages", 12, "content", 0], "value": mark},
             ])
         );
+        let again = request.to_logged(10, Some(&logged.shape));
+        assert!(again == logged && Arc::ptr_eq(&again.shape, &logged.shape));
+        request.system.push("Be kind.".into());
+        let changed = request.to_logged(10, Some(&logged.shape));
+        assert_eq!(changed, request.to_logged(10, None));
+        assert_eq!(changed.shape.value["system"][1]["text"], "Be kind.");
     }
 }

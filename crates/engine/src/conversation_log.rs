@@ -172,7 +172,7 @@ impl ConversationLog {
             return Ok(None);
         }
         let settled = self.encoded_prefix.message_count;
-        let logged = request.to_logged(settled);
+        let logged = request.to_logged(settled, self.request_log.last_shape());
         let messages = (settled, &request.messages[..]);
         let (lines, id) = self.request_log.log_call(logged, source, messages, &self.context, &self.envelope_defaults);
         self.record_bookkeeping(&lines)?;

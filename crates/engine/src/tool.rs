@@ -1,7 +1,7 @@
 //! Tools as the engine sees them: definition, workspace, call and output.
 
 use futures_util::future::BoxFuture;
-use quipu_message::{ToolName, ToolResultContent, ToolUseId};
+use quipu_message::{Json, Maybe, ToolName, ToolResultContent, ToolUseId, api};
 use quipu_otlp::SpanPlace;
 use serde::Serialize;
 use serde_json::Value;
@@ -72,6 +72,16 @@ pub struct ToolDefinition {
 }
 
 impl ToolDefinition {
+    /// Returns the definition as requests contain it.
+    pub(crate) fn into_wire(self) -> api::Tool {
+        api::Tool {
+            name: self.name,
+            description: Maybe::Value(self.description),
+            input_schema: Maybe::Value(Json::from(self.input_schema)),
+            ..api::Tool::default()
+        }
+    }
+
     /// Approximate size of the definition in a request, in characters.
     pub(crate) fn size_chars(&self) -> usize {
         self.name.as_str().len() + self.description.len() + self.input_schema.to_string().len()

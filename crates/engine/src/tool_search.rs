@@ -17,6 +17,7 @@ use crate::attachments::new_attachment;
 use crate::model::ModelLimits;
 use crate::session::Session;
 use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
+use crate::tools::wire_definition;
 
 /// The beta for requests with deferred tools.
 pub(crate) const TOOL_SEARCH_BETA: &str = "advanced-tool-use-2025-11-20";
@@ -93,14 +94,14 @@ fn max_definition_chars(setting: Option<&str>, context: u64) -> usize {
 /// was loaded.
 pub(crate) fn request_tools(ctx: &AgentContext<'_>) -> Vec<api::Tool> {
     let mut offered: Vec<api::Tool> =
-        ctx.tools.iter().filter(|tool| !tool.is_deferred()).map(|tool| to_wire(tool.definition(), false)).collect();
+        ctx.tools.iter().filter(|tool| !tool.is_deferred()).map(wire_definition).collect();
     if ctx.tools.iter().any(|tool| tool.is_deferred()) {
         let placeholder = ToolDefinition {
             name: "DeferredToolPlaceholder".into(),
             description: "A placeholder for the tools that ToolSearch loads. It cannot be called.".to_owned(),
             input_schema: json!({"type": "object", "properties": {}}),
         };
-        offered.push(to_wire(placeholder, true));
+        offered.push(loaded_on_demand(placeholder));
     }
     let mut names: BTreeSet<ToolName> = offered.iter().map(|tool| tool.name.clone()).collect();
     let loaded = loaded_tools(ctx.log().context());
@@ -114,7 +115,7 @@ pub(crate) fn loaded_tools_record(ctx: &AgentContext<'_>, output: &ToolOutput) -
     let known: BTreeSet<ToolName> = loaded_tools(ctx.log().context()).into_iter().map(|tool| tool.name).collect();
     let new = found.matches.into_iter().filter(|name| !known.contains(name));
     let entries: Vec<api::Tool> =
-        new.filter_map(|name| Some(to_wire(ctx.find_tool(&name)?.definition(), true))).collect();
+        new.filter_map(|name| Some(loaded_on_demand(ctx.find_tool(&name)?.definition()))).collect();
     if entries.is_empty() {
         return None;
     }
@@ -136,14 +137,8 @@ fn loaded_tools(context: &[Node]) -> Vec<api::Tool> {
     records.flatten().collect()
 }
 
-fn to_wire(definition: ToolDefinition, on_demand: bool) -> api::Tool {
-    api::Tool {
-        name: definition.name,
-        description: Maybe::Value(definition.description),
-        input_schema: Maybe::Value(Json::from(definition.input_schema)),
-        defer_loading: on_demand.then_some(true).into(),
-        ..api::Tool::default()
-    }
+fn loaded_on_demand(definition: ToolDefinition) -> api::Tool {
+    api::Tool { defer_loading: Maybe::Value(true), ..definition.into_wire() }
 }
 
 /// The ToolSearch tool, which finds deferred tools and loads their definitions.

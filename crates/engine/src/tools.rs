@@ -1,8 +1,8 @@
 //! The built-in tools.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use quipu_message::Json;
+use quipu_message::{Json, api};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -21,9 +21,9 @@ pub mod todo_write;
 pub mod web_fetch;
 pub mod write;
 
-/// Returns the tools that every session has.
-pub fn builtin_tools() -> Vec<Arc<dyn Tool>> {
-    vec![
+/// The built-in tools. Their definitions never change, so they are encoded for requests only once.
+static BUILTIN_TOOLS: LazyLock<Vec<(Arc<dyn Tool>, api::Tool)>> = LazyLock::new(|| {
+    let tools: [Arc<dyn Tool>; 11] = [
         Arc::new(bash::Bash),
         Arc::new(edit::Edit),
         Arc::new(glob::Glob),
@@ -35,7 +35,23 @@ pub fn builtin_tools() -> Vec<Arc<dyn Tool>> {
         Arc::new(todo_write::TodoWrite),
         Arc::new(web_fetch::WebFetch),
         Arc::new(write::Write),
-    ]
+    ];
+    let with_definition = |tool: Arc<dyn Tool>| {
+        let definition = tool.definition().into_wire();
+        (tool, definition)
+    };
+    tools.into_iter().map(with_definition).collect()
+});
+
+/// Returns the tools that every session has.
+pub fn builtin_tools() -> Vec<Arc<dyn Tool>> {
+    BUILTIN_TOOLS.iter().map(|(tool, _)| Arc::clone(tool)).collect()
+}
+
+/// Returns the definition of a tool as requests contain it.
+pub(crate) fn wire_definition(tool: &Arc<dyn Tool>) -> api::Tool {
+    let builtin = BUILTIN_TOOLS.iter().find(|(builtin, _)| Arc::ptr_eq(builtin, tool));
+    builtin.map_or_else(|| tool.definition().into_wire(), |(_, definition)| definition.clone())
 }
 
 /// Deserializes an input that passed [`validate_input`](crate::tool::validate_input).

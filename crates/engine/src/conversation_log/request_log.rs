@@ -2,14 +2,14 @@
 //! named by its hash. `quipu_conversation::RequestLog` verifies it.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use quipu_api::LoggedRequest;
+use quipu_api::{LoggedRequest, LoggedShape};
 use quipu_conversation::Node;
 use quipu_message::bookkeeping::{ApiRequest, ApiRequestBlob, ApiRequestShape};
 use quipu_message::hash::{json_hash, message_hash};
 use quipu_message::{Block, Entry, Json, Maybe, Message, MessageId, Role};
 use quipu_transcript::EnvelopeDefaults;
-use serde_json::Value;
 
 use crate::clock::{new_id, now};
 
@@ -21,9 +21,9 @@ const MAX_RUN_BLOCKS: usize = 256;
 pub(super) struct RequestLogWriter {
     /// Hashes of the shapes and messages that have entries of their own.
     stored_hashes: HashSet<String>,
-    /// The shape of the last call and its hash: it seldom changes, and hashing it takes longer than
-    /// everything else here.
-    last_shape: Option<(Value, String)>,
+    /// The shape of the last call and its hash: it seldom changes, and encoding and hashing it takes
+    /// longer than everything else here.
+    last_shape: Option<(Arc<LoggedShape>, String)>,
     last_call: Option<LoggedCall>,
     /// The encoded messages that no call has named yet.
     pending_encoded: Vec<HashedMessage>,
@@ -131,6 +131,11 @@ impl RequestLogWriter {
         Self { stored_hashes: stored, ..Self::default() }
     }
 
+    /// The shape of the last call.
+    pub(super) fn last_shape(&self) -> Option<&Arc<LoggedShape>> {
+        self.last_shape.as_ref().map(|(shape, _)| shape)
+    }
+
     /// Earlier messages have changed: the next call names all its messages.
     pub(super) fn reset(&mut self) {
         (self.last_call, self.derivable) = (None, DerivableMessages::default());
@@ -199,10 +204,10 @@ impl RequestLogWriter {
         let (timestamp, version) = (Maybe::Value(now()), Maybe::Value(facts.version.clone()));
         let mut lines = Vec::new();
         let shape_hash = match &self.last_shape {
-            Some((shape, hash)) if *shape == request.shape => hash.clone(),
+            Some((shape, hash)) if Arc::ptr_eq(shape, &request.shape) => hash.clone(),
             _ => {
-                let hash = json_hash(&request.shape);
-                self.last_shape = Some((request.shape.clone(), hash.clone()));
+                let hash = json_hash(&request.shape.value);
+                self.last_shape = Some((Arc::clone(&request.shape), hash.clone()));
                 hash
             }
         };
@@ -211,7 +216,7 @@ impl RequestLogWriter {
                 session_id: session_id.clone(),
                 agent_id: agent_id.clone(),
                 shape_hash: shape_hash.clone(),
-                shape: Json::from(request.shape),
+                shape: Json::from(request.shape.value.clone()),
                 timestamp: timestamp.clone(),
                 version: version.clone(),
                 ..ApiRequestShape::default()
