@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::args::CaptureArgs;
 use crate::child_command::run_command;
+use crate::credentials::credentials;
 use crate::error::Failure;
 use crate::format::{bytes, count};
 use crate::global::GlobalArgs;
@@ -19,9 +20,6 @@ use crate::{catalogue, environment, shell};
 
 /// Where calls go unless the user or the environment names another upstream.
 const DEFAULT_UPSTREAM: &str = "https://api.anthropic.com";
-
-/// Variables whose values are masked from the first request on.
-const SECRET_VARIABLES: [&str; 3] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
 
 pub(crate) fn run(args: &CaptureArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
     let upstream = args.upstream.clone().unwrap_or_else(default_upstream);
@@ -55,7 +53,7 @@ pub(crate) fn run(args: &CaptureArgs, global: &GlobalArgs, output: &Output) -> R
 
 /// Path of the capture and how it is written. Removes old captures if there are too many.
 fn prepare(args: &CaptureArgs, upstream: &str, global: &GlobalArgs) -> Result<(PathBuf, LogOptions)> {
-    let secrets = SECRET_VARIABLES.iter().filter_map(|name| environment::text_var(name)).collect();
+    let secrets = credentials();
     let mut options = LogOptions { upstream: upstream.to_owned(), secrets, ..LogOptions::default() };
     if let Some(path) = &args.out {
         return Ok((path.clone(), options));

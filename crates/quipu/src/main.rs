@@ -17,6 +17,7 @@ mod cleanup;
 mod completions;
 mod config;
 mod contexts;
+mod credentials;
 mod diff;
 mod doctor;
 mod environment;

@@ -7,6 +7,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use quipu_server::{ChatAgent, Server, ServerError, ServerOptions, Token, write_demo_sessions};
@@ -18,6 +19,7 @@ use crate::args::ServeArgs;
 use crate::catalogue::{cache_folder, data_folder, state_folder};
 use crate::claude_dirs::claude_dirs;
 use crate::config::config_path;
+use crate::credentials::credentials;
 use crate::error::{Failure, print_note, print_warning};
 use crate::global::GlobalArgs;
 use crate::output::Output;
@@ -31,6 +33,8 @@ const DEFAULT_PORT: u16 = 4777;
 const MORE_PORTS: u16 = 20;
 /// Threads for connections. Files are read on other threads.
 const WORKER_THREADS: usize = 2;
+/// How long git may take for what a user attaches to a message.
+const MAX_GIT_TIME: Duration = Duration::from_secs(10);
 /// Threads that read files, of which a few are used at a time.
 const MAX_BLOCKING_THREADS: usize = 8;
 
@@ -89,6 +93,9 @@ fn server_options(args: &ServeArgs, global: &GlobalArgs) -> Result<(ServerOption
         config_file: config_path(),
         usual_config_dir: usual_config_dir(),
         home: environment::home_dir(),
+        api_url: environment::text_var("ANTHROPIC_BASE_URL"),
+        secrets: credentials(),
+        run_git: |folder, args| Box::pin(run_git(folder, args)),
         agents: ["claude", "quipu-agent"].map(ChatAgent::named).to_vec(),
         prices: prices::load()?,
         token: load_token()?,
@@ -101,6 +108,20 @@ fn server_options(args: &ServeArgs, global: &GlobalArgs) -> Result<(ServerOption
         (options.claude_dirs, options.cache_folder, options.data_folder) = (vec![folder.path().to_owned()], None, None);
     }
     Ok((options, demo))
+}
+
+/// Runs git without what could start other programs: hooks, monitors, pagers.
+#[expect(clippy::disallowed_methods, reason = "it is ended with the future that waits for it")]
+async fn run_git(folder: PathBuf, args: Vec<String>) -> io::Result<Vec<u8>> {
+    let mut command = tokio::process::Command::new("git");
+    command.args(["--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]);
+    command.args(args).current_dir(folder).stdin(Stdio::null()).kill_on_drop(true);
+    let output = tokio::time::timeout(MAX_GIT_TIME, command.output()).await;
+    let output = output.map_err(|_| io::Error::other("git took too long"))??;
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    Err(io::Error::other(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
 }
 
 /// The token of this machine; one for this run if it cannot be kept.

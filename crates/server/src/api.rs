@@ -7,6 +7,7 @@ pub(crate) mod chat_events;
 pub(crate) mod chat_rewind;
 pub(crate) mod chats;
 pub(crate) mod events;
+pub(crate) mod files;
 pub(crate) mod find;
 pub(crate) mod items;
 pub(crate) mod labels;

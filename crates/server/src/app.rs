@@ -14,12 +14,13 @@ use crate::chat::{ChatAgent, Chats, PageCount};
 use crate::documents::Documents;
 use crate::error::ApiError;
 use crate::event::Event;
+use crate::folder_files::FolderFiles;
 use crate::index_reader::IndexReader;
 use crate::index_state::IndexState;
 use crate::labels::Stars;
 use crate::live_sessions::LiveSessions;
 use crate::open_sessions::OpenSessions;
-use crate::server::ServerOptions;
+use crate::server::{RunGit, ServerOptions};
 use crate::session_list::SessionList;
 use crate::token::Token;
 
@@ -40,6 +41,14 @@ pub(crate) struct App {
     pub(crate) usual_config_dir: Option<PathBuf>,
     /// Home folder of the user.
     pub(crate) home: Option<PathBuf>,
+    /// Address of the API that agents use; the usual one if `None`.
+    pub(crate) api_url: Option<String>,
+    /// Credentials that captures mask.
+    pub(crate) secrets: Vec<String>,
+    /// Runs git in a folder.
+    pub(crate) run_git: RunGit,
+    /// Files of the folders in which users type.
+    pub(crate) files: Arc<FolderFiles>,
     /// Agents that chats can be started with.
     pub(crate) agents: Vec<ChatAgent>,
     pub(crate) prices: Arc<Prices>,
@@ -75,6 +84,9 @@ impl App {
             config_file,
             usual_config_dir,
             home,
+            api_url,
+            secrets,
+            run_git,
             agents,
             prices,
             token,
@@ -101,6 +113,10 @@ impl App {
             config_file,
             usual_config_dir,
             home,
+            api_url,
+            secrets,
+            run_git,
+            files: Arc::default(),
             agents,
             prices: Arc::new(prices),
             token,
@@ -193,6 +209,9 @@ mod tests {
             config_file: None,
             usual_config_dir: None,
             home: None,
+            api_url: None,
+            secrets: Vec::new(),
+            run_git: |_, _| Box::pin(async { Ok(Vec::new()) }),
             agents: Vec::new(),
             prices: Prices::bundled(),
             token: Token::random().unwrap(),

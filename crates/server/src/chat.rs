@@ -13,6 +13,8 @@
 
 mod active_chat;
 mod agents;
+#[cfg_attr(not(feature = "capture"), path = "chat/capture/unavailable.rs")]
+mod capture;
 mod chats;
 mod entries;
 mod event_cursor;
@@ -29,7 +31,7 @@ mod view;
 pub(crate) use active_chat::{ActiveChat, ViewerGuard};
 pub(crate) use agents::AgentInfo;
 pub use agents::ChatAgent;
-pub(crate) use chats::{Chats, StartRequest, Started};
+pub(crate) use chats::{Chats, StartRequest, Started, find_folder};
 pub(crate) use event_cursor::{EventCursor, ping_line};
 pub(crate) use pages::PageCount;
 pub(crate) use prompts::PromptReply;

@@ -28,6 +28,7 @@ mod demo;
 mod documents;
 mod error;
 mod event;
+mod folder_files;
 mod index_reader;
 mod index_state;
 mod index_worker;
@@ -45,5 +46,5 @@ mod token;
 
 pub use chat::ChatAgent;
 pub use demo::write_demo_sessions;
-pub use server::{Server, ServerError, ServerOptions};
+pub use server::{RunGit, Server, ServerError, ServerOptions};
 pub use token::Token;

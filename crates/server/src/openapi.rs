@@ -10,8 +10,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::api::{
-    calls, changes, chat_control, chat_rewind, chats, find, items, labels, overview, raw, search, session, sessions,
-    settings, status, timeline, turns, usage,
+    calls, changes, chat_control, chat_rewind, chats, files, find, items, labels, overview, raw, search, session,
+    sessions, settings, status, timeline, turns, usage,
 };
 use crate::chat::{Chat, ChatEvent, PromptReply, StartRequest};
 use crate::event::Event;
@@ -57,7 +57,7 @@ impl Operation {
 }
 
 /// All operations, in the order of the router.
-const OPERATIONS: [Operation; 42] = [
+const OPERATIONS: [Operation; 44] = [
     get("/api/status", "Version, folders and state of the index", Reply::Json(schema::<status::Status>)),
     get("/api/chat/setup", "Agents and folders for a chat", Reply::Json(schema::<chats::ChatSetup>))
         .params(schema::<chats::SetupParams>),
@@ -79,7 +79,11 @@ const OPERATIONS: [Operation; 42] = [
         .with_body("delete", None),
     get("/api/chats/{id}/rewind", "Takes files and conversation back", Reply::Json(schema::<chat_rewind::RewindReply>))
         .with_body("post", Some(schema::<chat_rewind::RewindBody>)),
+    get("/api/context", "A text to attach to a message", Reply::Json(schema::<files::ContextText>))
+        .params(schema::<files::ContextParams>),
     get("/api/events", "Changes as they happen, one a line", Reply::Lines(schema::<Event>)),
+    get("/api/files", "Files, folders and symbols by name", Reply::Json(schema::<files::FoundFiles>))
+        .params(schema::<files::FileParams>),
     get("/api/openapi.json", "This document", Reply::Json(schema::<Value>)),
     get("/api/overview", "What the first page shows", Reply::Json(schema::<overview::Overview<'static>>)),
     get("/api/search", "Finds text in all sessions", Reply::Json(schema::<search::Found>))

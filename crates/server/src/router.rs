@@ -10,8 +10,8 @@ use axum::routing::{any, delete, get, post};
 
 use crate::access::guard;
 use crate::api::{
-    calls, changes, chat_control, chat_events, chat_rewind, chats, events, find, items, labels, overview, raw, search,
-    session, sessions, settings, status, timeline, turns, usage,
+    calls, changes, chat_control, chat_events, chat_rewind, chats, events, files, find, items, labels, overview, raw,
+    search, session, sessions, settings, status, timeline, turns, usage,
 };
 use crate::app::App;
 use crate::assets::serve_file;
@@ -35,7 +35,9 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/api/chats/{id}/prompts/{prompt}", post(chat_control::reply))
         .route("/api/chats/{id}/queue/{uuid}", delete(chat_control::cancel))
         .route("/api/chats/{id}/rewind", post(chat_rewind::rewind))
+        .route("/api/context", get(files::context))
         .route("/api/events", get(events::events))
+        .route("/api/files", get(files::files))
         .route("/api/openapi.json", get(openapi::serve_document))
         .route("/api/overview", get(overview::overview))
         .route("/api/search", get(search::search))

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use jiff::Zoned;
 use quipu_conversation::price::Prices;
 use tokio::net::TcpListener;
@@ -20,6 +21,9 @@ use crate::token::Token;
 
 /// How long requests that are being answered may delay the end.
 const MAX_STOP_WAIT: Duration = Duration::from_secs(1);
+
+/// Runs git in a folder that the user trusts, and returns its output.
+pub type RunGit = fn(PathBuf, Vec<String>) -> BoxFuture<'static, io::Result<Vec<u8>>>;
 
 /// What a server shows, and where it keeps what it can rebuild.
 #[derive(Debug, Clone)]
@@ -36,6 +40,12 @@ pub struct ServerOptions {
     pub usual_config_dir: Option<PathBuf>,
     /// Home folder of the user, in which agents keep which folders are trusted.
     pub home: Option<PathBuf>,
+    /// Address of the API that agents use, for captures; the usual one if `None`.
+    pub api_url: Option<String>,
+    /// Credentials that captures mask.
+    pub secrets: Vec<String>,
+    /// Runs git in a folder with arguments and returns what it prints.
+    pub run_git: RunGit,
     /// Agents that chats can be started with; the first usable one is the default.
     pub agents: Vec<ChatAgent>,
     /// Prices of models.

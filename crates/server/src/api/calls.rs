@@ -156,7 +156,7 @@ fn find_call<'a>(trace: &'a Trace, id: &str) -> Result<&'a Call, ApiError> {
 }
 
 impl App {
-    fn captures(&self) -> Option<CaptureFolder> {
+    pub(crate) fn captures(&self) -> Option<CaptureFolder> {
         self.data_folder.as_deref().map(CaptureFolder::in_data_folder)
     }
 }

@@ -21,6 +21,8 @@ use crate::event::Event;
 const MAX_QUEUED: usize = 50;
 /// Prompts that may wait for the user; further ones are denied.
 const MAX_PROMPTS: usize = 100;
+/// Bytes of their inputs together.
+const MAX_PROMPT_BYTES: usize = 32 << 20;
 
 /// A new random id.
 pub(super) fn new_id() -> String {
@@ -166,7 +168,9 @@ impl ActiveChat {
         let (respond, reply) = oneshot::channel();
         let id = prompt.id.clone();
         let is_added = self.update(|state| {
-            let is_allowed = state.chat.prompts.len() < MAX_PROMPTS;
+            let prompts = state.chat.prompts.iter().chain([&prompt]);
+            let bytes: usize = prompts.map(|prompt| prompt.input.text().len()).sum();
+            let is_allowed = state.chat.prompts.len() < MAX_PROMPTS && bytes <= MAX_PROMPT_BYTES;
             if is_allowed {
                 state.add_prompt(prompt, respond);
             }

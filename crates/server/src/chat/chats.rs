@@ -1,5 +1,6 @@
 //! All chats of a server.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use tokio::sync::watch;
 
 use super::active_chat::{ActiveChat, ChatContext, new_id};
 use super::agents::{ChatAgent, find_agent};
+use super::capture::CaptureOptions;
 use super::launch::{Launch, SessionOrigin};
 use super::runner::{self, Control};
 use super::settings::ChatSettings;
@@ -54,7 +56,7 @@ pub(crate) struct StartRequest {
     /// Whether to continue in a copy of the session.
     fork: bool,
     /// Whether to capture the API calls.
-    pub(crate) capture: bool,
+    capture: bool,
     /// Records that the user trusts the folder.
     trust: bool,
     /// Resumes the session even if another program seems to write to it.
@@ -117,7 +119,7 @@ impl Chats {
         }
         let (cwd, origin, key, config_dir) = match resumed {
             Some((command, key)) => {
-                let cwd = folder(request.cwd.as_deref().unwrap_or(&command.cwd))?;
+                let cwd = find_folder(request.cwd.as_deref().unwrap_or(&command.cwd))?;
                 let at = request.resume_at.clone();
                 let origin = match request.fork {
                     true => SessionOrigin::Fork { from: command.session_id, session_id: new_id(), at },
@@ -133,7 +135,7 @@ impl Chats {
                 };
                 let session_id = new_id();
                 let key = session_id.clone();
-                (folder(cwd)?, SessionOrigin::New { session_id }, key, new_config_dir(app))
+                (find_folder(cwd)?, SessionOrigin::New { session_id }, key, new_config_dir(app))
             }
         };
         if agent.cwd.is_none() && !is_trusted(app, &cwd)? {
@@ -148,7 +150,7 @@ impl Chats {
             model: request.model.clone().or_else(|| settings.model.clone()),
             permission_mode: request.permission_mode.clone().unwrap_or_else(|| settings.permission_mode.clone()),
             config_dir,
-            base_url: None,
+            capture: request.capture.then(|| capture_options(app, &agent)).transpose()?,
             agent,
             cwd,
             origin,
@@ -263,8 +265,18 @@ fn choose_agent(app: &App, settings: &ChatSettings, name: Option<&str>) -> Resul
     }
 }
 
-/// An existing folder, resolved.
-fn folder(path: &str) -> Result<PathBuf, ApiError> {
+/// How the calls of an agent are captured. Fails without a folder for captures.
+fn capture_options(app: &App, agent: &ChatAgent) -> Result<CaptureOptions, ApiError> {
+    let Some(folder) = app.captures() else {
+        return Err(ApiError::bad_request("capture.no_folder", "there is no home folder for captures"));
+    };
+    let own_url = agent.env.get(OsStr::new("ANTHROPIC_BASE_URL")).and_then(|url| url.to_str());
+    let api_url = own_url.map(str::to_owned).or_else(|| app.api_url.clone());
+    Ok(CaptureOptions { folder, api_url, secrets: app.secrets.clone() })
+}
+
+/// An existing folder by its absolute path, resolved.
+pub(crate) fn find_folder(path: &str) -> Result<PathBuf, ApiError> {
     let path = Path::new(path);
     let folder = std::fs::canonicalize(path).ok().filter(|folder| path.is_absolute() && folder.is_dir());
     folder.ok_or_else(|| {

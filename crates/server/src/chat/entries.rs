@@ -61,6 +61,9 @@ impl ChatState {
             }
             Entry::CommandLifecycle(line) if line.state.get() != Some(&CommandState::Queued) => {
                 self.take_from_queue(line.command_uuid.text().unwrap_or_default());
+                if line.state.get() == Some(&CommandState::Started) {
+                    self.set_running(now);
+                }
             }
             Entry::ToolProgress(line) => {
                 let elapsed = milliseconds(&line.elapsed_time_seconds);

@@ -11,6 +11,7 @@ use quipu_sdk::{Decision, Options, SystemPrompt};
 
 use super::active_chat::{ActiveChat, new_id};
 use super::agents::ChatAgent;
+use super::capture::CaptureOptions;
 use super::view::Prompt;
 
 /// How long an agent may take to exit after its input is closed.
@@ -27,8 +28,8 @@ pub(super) struct Launch {
     /// Config folder of the agent; its usual one if `None`.
     pub(super) config_dir: Option<PathBuf>,
     pub(super) origin: SessionOrigin,
-    /// Address of the API, if calls are captured on their way to it.
-    pub(super) base_url: Option<String>,
+    /// How calls are captured; `None` if they are not.
+    pub(super) capture: Option<CaptureOptions>,
 }
 
 /// Where the conversation of a chat comes from.
@@ -50,7 +51,8 @@ impl SessionOrigin {
 
 impl Launch {
     /// The options that start the agent; its prompts wait in the chat for the user.
-    pub(super) fn options(&self, chat: &Arc<ActiveChat>) -> Options {
+    /// `api_url` replaces the address of the API.
+    pub(super) fn options(&self, chat: &Arc<ActiveChat>, api_url: Option<String>) -> Options {
         let mut options = Options::new()
             .cli(&self.program)
             .cwd(&self.cwd)
@@ -79,7 +81,7 @@ impl Launch {
         for (name, value) in &self.agent.env {
             options = options.env(name, value);
         }
-        if let Some(url) = &self.base_url {
+        if let Some(url) = api_url {
             options = options.env("ANTHROPIC_BASE_URL", url);
         }
         let (asked, requested) = (Arc::clone(chat), Arc::clone(chat));

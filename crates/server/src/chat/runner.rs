@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, OptionFuture};
-use quipu_sdk::{Client, Error, Exit};
+use quipu_sdk::{Client, Entry, Error, Exit};
 use quipu_transcript::error_chain;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::LOG_TARGET;
 use super::active_chat::{ActiveChat, ChatInputs, new_id};
+use super::capture::RunningCapture;
 use super::launch::{Launch, SessionOrigin};
 use super::partial::PartialMessages;
 use super::view::{ChatEnd, ChatPhase, EndReason, NoteLevel};
@@ -38,15 +39,16 @@ enum Outcome {
 
 /// Runs a chat until its agent ends.
 pub(super) async fn run(chat: Arc<ActiveChat>, mut launch: Launch, mut inputs: ChatInputs) {
-    let mut restarted = None;
-    let end = loop {
-        match run_agent(&chat, &launch, &mut inputs, restarted.take()).await {
-            Outcome::Ended(end) => break end,
-            Outcome::Restart { last_uuid, reply } => {
-                restarted = Some(reply);
-                restart_at(&chat, &mut launch, last_uuid);
+    let end = match start_capture(&chat, &launch).await {
+        Ok(capture) => {
+            let end = run_agents(&chat, &mut launch, capture.as_ref(), &mut inputs).await;
+            if let Some(capture) = capture {
+                chat.update(|state| state.touch().capture = Some(capture.view()));
+                capture.finish().await;
             }
+            end
         }
+        Err(message) => ChatEnd { reason: EndReason::StartFailed, message, stderr: Vec::new() },
     };
     tracing::debug!(target: LOG_TARGET, chat = chat.id, reason = ?end.reason, "the chat ended");
     chat.update(|state| {
@@ -60,6 +62,33 @@ pub(super) async fn run(chat: Arc<ActiveChat>, mut launch: Launch, mut inputs: C
         state.responders.clear();
     });
     chat.is_done.send_replace(true);
+}
+
+/// Starts to capture calls, if that was asked for.
+async fn start_capture(chat: &ActiveChat, launch: &Launch) -> Result<Option<RunningCapture>, String> {
+    let Some(options) = &launch.capture else { return Ok(None) };
+    let capture = RunningCapture::start(options, (chat.context.now)().timestamp()).await?;
+    chat.update(|state| state.touch().capture = Some(capture.view()));
+    Ok(Some(capture))
+}
+
+/// Runs agent processes, one after the other, until one ends.
+async fn run_agents(
+    chat: &Arc<ActiveChat>,
+    launch: &mut Launch,
+    capture: Option<&RunningCapture>,
+    inputs: &mut ChatInputs,
+) -> ChatEnd {
+    let mut restarted = None;
+    loop {
+        match run_agent(chat, launch, capture, inputs, restarted.take()).await {
+            Outcome::Ended(end) => return end,
+            Outcome::Restart { last_uuid, reply } => {
+                restarted = Some(reply);
+                restart_at(chat, launch, last_uuid);
+            }
+        }
+    }
 }
 
 /// Prepares the next start of an agent, with the model and mode that are set.
@@ -87,10 +116,11 @@ fn restart_at(chat: &ActiveChat, launch: &mut Launch, last_uuid: Option<String>)
 async fn run_agent(
     chat: &Arc<ActiveChat>,
     launch: &Launch,
+    capture: Option<&RunningCapture>,
     inputs: &mut ChatInputs,
     restarted: Option<RestartReply>,
 ) -> Outcome {
-    let connecting = Client::connect(launch.options(chat));
+    let connecting = Client::connect(launch.options(chat, capture.map(RunningCapture::url)));
     let connected = tokio::select! {
         connected = connecting => connected,
         // Dropping the future ends the program.
@@ -111,7 +141,7 @@ async fn run_agent(
     if let Some(reply) = restarted {
         let _ = reply.send(Ok(()));
     }
-    let outcome = serve(chat, &mut client, inputs).await;
+    let outcome = serve(chat, &mut client, capture, inputs).await;
     chat.agent.send_replace(None);
     match outcome {
         Served::AgentEnded(end) => Outcome::Ended(end),
@@ -137,7 +167,12 @@ enum Served {
 }
 
 /// Applies what the agent sends and sends it messages, until it ends or is to end.
-async fn serve(chat: &Arc<ActiveChat>, client: &mut Client, inputs: &mut ChatInputs) -> Served {
+async fn serve(
+    chat: &Arc<ActiveChat>,
+    client: &mut Client,
+    capture: Option<&RunningCapture>,
+    inputs: &mut ChatInputs,
+) -> Served {
     let handle = client.handle();
     // Messages are sent while entries are read: an agent may not read before it could write.
     let mut sending: OptionFuture<BoxFuture<'_, Result<(), Error>>> = None.into();
@@ -149,7 +184,12 @@ async fn serve(chat: &Arc<ActiveChat>, client: &mut Client, inputs: &mut ChatInp
             entry = client.next() => match entry {
                 Ok(Some(entry)) => {
                     let now = chat.now();
-                    chat.update(|state| state.apply(&entry, &now, &chat.context.prices));
+                    chat.update(|state| {
+                        state.apply(&entry, &now, &chat.context.prices);
+                        if matches!(entry, Entry::Result(_)) && capture.is_some() {
+                            state.touch().capture = capture.map(RunningCapture::view);
+                        }
+                    });
                     idle_since = Instant::now();
                 }
                 Ok(None) => return Served::AgentEnded(ChatEnd {

@@ -94,9 +94,9 @@ impl ChatState {
         self.progress.insert(tool_use_id.to_owned(), Progress { version, elapsed_ms, text });
     }
 
-    /// Begins or continues a turn.
+    /// Begins or continues a turn. A compaction is a part of one.
     pub(super) fn set_running(&mut self, now: &str) {
-        if self.chat.state == ChatPhase::Running || self.chat.state == ChatPhase::Ended {
+        if matches!(self.chat.state, ChatPhase::Running | ChatPhase::Compacting | ChatPhase::Ended) {
             return;
         }
         let chat = self.touch();

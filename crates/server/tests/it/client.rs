@@ -62,6 +62,12 @@ impl TestServer {
             config_file: Some(cache.path().join("config/config.toml")),
             usual_config_dir: None,
             home: None,
+            api_url: None,
+            secrets: Vec::new(),
+            run_git: |folder, args| {
+                let printed = format!("{} {}", folder.display(), args.join(" "));
+                Box::pin(async move { Ok(printed.into_bytes()) })
+            },
             agents: vec![ChatAgent::named("quipu-none")],
             prices: Prices::bundled(),
             token: token.clone(),

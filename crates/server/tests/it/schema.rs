@@ -16,13 +16,15 @@ fn replies_follow_the_document() {
     let document = server.json("/api/openapi.json");
     let calls = server.json(&format!("/api/sessions/{TIDE}/calls"));
     let last_call = calls["calls"].as_array().unwrap().last().unwrap()["id"].as_str().unwrap();
+    let folder = tempfile::tempdir().unwrap();
     let query = |path: &str| match path.rsplit('/').next() {
         Some("search" | "find") => "?q=tide".to_owned(),
+        Some("files") => format!("?cwd={}", folder.path().display()),
+        Some("context") => format!("?cwd={}&kind=git_diff", folder.path().display()),
         Some("diff") => format!("?b={last_call}"),
         _ => String::new(),
     };
     // A chat whose agent does not start is a chat, too.
-    let folder = tempfile::tempdir().unwrap();
     let start = json!({"agent": "/bin/false", "cwd": folder.path(), "trust": true});
     let started = server.post("/api/chats", &start);
     assert_eq!(started.status, 201, "{}", started.text());
@@ -47,7 +49,7 @@ fn replies_follow_the_document() {
         assert!(errors.is_empty(), "{path}: {errors:#?}");
         checked += 1;
     }
-    assert!(checked >= 21, "{checked}");
+    assert!(checked >= 24, "{checked}");
 }
 
 #[test]

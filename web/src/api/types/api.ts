@@ -325,6 +325,14 @@ export interface Comparison {
   previous_since: string | null;
 }
 
+export interface ContextParams {
+  /** The folder, as an absolute path; it must be trusted, because git runs in it. */
+  cwd: string;
+  kind: ContextSource;
+  /** The commit, for `git_commit`. */
+  arg?: string | null;
+}
+
 /** Prompt size of one API call. */
 export interface ContextReport {
   /** Turn of the call, from 1. */
@@ -335,6 +343,16 @@ export interface ContextReport {
   tokens: number;
   /** Of those, read from the cache. */
   cache_read: number;
+}
+
+export type ContextSource = "git_diff" | "git_commit";
+
+/** A text to attach to a message. */
+export interface ContextText {
+  label: string;
+  text: string;
+  /** Whether the end of the text was cut off. */
+  is_cut: boolean;
 }
 
 export interface Day {
@@ -438,6 +456,14 @@ export interface FileChange {
   changed_outside?: boolean;
 }
 
+export interface FileParams {
+  /** The folder, as an absolute path. */
+  cwd: string;
+  /** Some characters of the path or of the name of a symbol, in order. */
+  q?: string;
+  limit?: number | null;
+}
+
 /** Bytes that one source added to the context. */
 export interface FilledBy {
   /** Results of a tool, `prompts`, `responses` or `attachments`. */
@@ -459,6 +485,30 @@ export interface Found {
   hits: FoundHit[];
   /** Whether all sessions were searched and all hits are here. */
   complete: boolean;
+}
+
+/** A file, folder or symbol. */
+export interface FoundFile {
+  kind: FoundKind;
+  /** Path relative to the folder, with `/`. */
+  path: string;
+  /** Last part of the path, or name of the symbol. */
+  name: string;
+  /** Line of the symbol. */
+  line: number | null;
+  /** Kind of the symbol, such as `FUNCTION`. */
+  symbol_kind: string | null;
+  /** Number of files in the folder. */
+  file_count: number | null;
+  /** Characters that matched: of the path, or of the name of a symbol. */
+  positions: number[];
+}
+
+export interface FoundFiles {
+  /** The best match first. */
+  matches: FoundFile[];
+  /** Whether all files and symbols of the folder were searched. */
+  is_complete: boolean;
 }
 
 /** A text that matches, in the shape of `quipu search --json`. */
@@ -488,6 +538,8 @@ export interface FoundHit {
   /** Name of a subagent file for `quipu show`, such as `agent-ID`; `None` for session files. */
   agent: string | null;
 }
+
+export type FoundKind = "file" | "folder" | "symbol";
 
 export type Group = "daily" | "weekly" | "monthly" | "session" | "model" | "project" | "block" | "tool" | "agent";
 

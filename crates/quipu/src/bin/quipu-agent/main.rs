@@ -6,6 +6,7 @@ mod debug;
 #[path = "../../environment.rs"]
 mod environment;
 mod flags;
+mod host_watch;
 mod ignored_flags;
 #[path = "../../log_subscriber.rs"]
 mod log_subscriber;
@@ -76,6 +77,9 @@ fn run_agent(flags: Flags) -> Result<u8, EngineError> {
         .enable_all()
         .build()
         .map_err(system("the async runtime"))?;
+    if options.stream_input {
+        host_watch::end_with_host();
+    }
     let code =
         runtime.block_on(quipu_engine::run(options, read_environment(), cwd, std::io::stdout(), std::io::stderr()));
     // A read of stdin may still wait for a host that sends nothing more.

@@ -30,9 +30,15 @@ pub(crate) struct ChatEvents(Lines<BufReader<TcpStream>>);
 
 impl ChatHome {
     pub(crate) fn new(script: &str) -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let api = runtime.block_on(MockServer::start(Script::parse(script).unwrap())).unwrap();
+        Self::with_script(|_| script.to_owned())
+    }
+
+    /// A home whose script names files in it.
+    pub(crate) fn with_script(script: impl FnOnce(&Path) -> String) -> Self {
         let folder = tempfile::tempdir().unwrap();
+        let script = script(&folder.path().canonicalize().unwrap());
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let api = runtime.block_on(MockServer::start(Script::parse(&script).unwrap())).unwrap();
         std::fs::create_dir_all(folder.path().join("project")).unwrap();
         std::fs::create_dir_all(folder.path().join("tmp")).unwrap();
         Self { folder, api, _runtime: runtime }
@@ -67,7 +73,7 @@ impl ChatHome {
             .env("TMPDIR", self.path("tmp"))
             .env("PATH", "/usr/bin:/bin");
         if let Some(url) = api {
-            command.env("ANTHROPIC_BASE_URL", url).env("ANTHROPIC_API_KEY", "any");
+            command.env("ANTHROPIC_BASE_URL", url).env("ANTHROPIC_API_KEY", "any-made-up-key");
         }
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
         let mut first = String::new();
@@ -131,6 +137,16 @@ impl ChatServer {
         sent["uuid"].as_str().unwrap().to_owned()
     }
 
+    /// Sends a message and waits until it is answered. Returns the chat.
+    #[track_caller]
+    pub(crate) fn run_turn(&self, events: &mut ChatEvents, chat: &str, text: &str) -> Value {
+        // A short turn may be over before its start was sent; its tokens stay.
+        let output = |chat: &Value| chat["tokens"]["output"].as_u64().unwrap();
+        let before = output(&self.get(&format!("/api/chats/{chat}")));
+        self.send(chat, text);
+        events.chat(|chat| is_idle(chat) && output(chat) > before)
+    }
+
     pub(crate) fn events(&self, chat: &str) -> ChatEvents {
         let stream = self.connect("GET", &format!("/api/chats/{chat}/events"), &[], b"");
         ChatEvents(BufReader::new(stream).lines())
@@ -148,6 +164,23 @@ impl ChatServer {
 
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    pub(crate) fn status_without_token(&self, method: &str, path: &str, body: &[u8]) -> u16 {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let head = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\nhost: {}\r\n", self.address);
+        stream.write_all(format!("{head}content-length: {}\r\n\r\n", body.len()).as_bytes()).unwrap();
+        stream.write_all(body).unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text.split(' ').nth(1).unwrap().parse().unwrap()
+    }
+
+    /// Most memory that the server has used, in KiB.
+    pub(crate) fn peak_memory_kib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        peak.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
     /// Waits for the end of the server and returns its exit code.

@@ -42,7 +42,7 @@ fn a_turn_begins_with_its_prompt_and_ends_with_its_result() {
     apply(&mut state, &[json!({"type": "command_lifecycle", "command_uuid": "c", "state": "queued"})]);
     assert_eq!(state.chat.queued.len(), 1);
     apply(&mut state, &[json!({"type": "command_lifecycle", "command_uuid": "c", "state": "started"})]);
-    assert!(state.chat.queued.is_empty());
+    assert_eq!((state.chat.queued.len(), state.chat.state), (0, ChatPhase::Running));
 }
 
 #[test]
@@ -61,6 +61,9 @@ fn a_compaction_is_a_state_and_a_note() {
     let mut state = state();
     let status = |value: Value| json!({"type": "system", "subtype": "status", "status": value});
     apply(&mut state, &[status(json!("compacting"))]);
+    // Its API call is streamed, too.
+    let start = json!({"type": "message_start", "message": {"id": "m", "role": "assistant", "content": []}});
+    apply(&mut state, &[json!({"type": "stream_event", "event": start})]);
     assert_eq!(state.chat.state, ChatPhase::Compacting);
     apply(
         &mut state,
