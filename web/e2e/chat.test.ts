@@ -1,4 +1,5 @@
-import { existsSync, readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { ChatTest, call } from "./chat.ts";
@@ -257,8 +258,8 @@ test("contexts are tags before and after they are sent", async () => {
   await chat.conversation.getByText("Hello from the agent.").waitFor();
   await chat.composer.fill("look at ");
   await chat.composer.press("End");
-  await chat.composer.pressSequentially("@worksp");
-  await chat.page.getByRole("option", { name: "workspace" }).first().waitFor();
+  await chat.composer.pressSequentially("@tide");
+  await chat.page.getByRole("option", { name: "tide.rs" }).first().waitFor();
   await chat.composer.press("Enter");
   await chat.page.getByRole("button", { name: "add context" }).click();
   await chat.page.getByRole("option", { name: "terminal output" }).click();
@@ -266,15 +267,34 @@ test("contexts are tags before and after they are sent", async () => {
   await chat.page.getByRole("button", { name: "attach" }).click();
   expect(await chat.composer.inputValue()).toBe("look at ");
   const tags = chat.page.locator(".composer .chip");
-  expect(await tags.allInnerTexts()).toEqual(["workspace", expect.stringMatching(/terminal\s*2/)]);
+  expect(await tags.allInnerTexts()).toEqual(["tide.rs", expect.stringMatching(/terminal\s*2/)]);
   await chat.composer.press("Enter");
   await chat.conversation.getByText("I see what you attached.").waitFor();
   await chat.idle();
   const sent = chat.conversation.locator('[data-kind="user"] .chip');
-  expect(await sent.allInnerTexts()).toEqual(["workspace", expect.stringMatching(/terminal\s*2/)]);
+  expect(await sent.allInnerTexts()).toEqual(["tide.rs", expect.stringMatching(/terminal\s*2/)]);
   await chat.page.reload();
   await sent.first().waitFor();
   expect(await sent.count()).toBe(2);
+});
+
+test("the diff of git is attached as text that the model gets", async () => {
+  const git = (...words: string[]) =>
+    execFileSync("git", ["-c", "user.name=Ada", "-c", "user.email=ada@example.com", ...words], { cwd: chat.folder });
+  git("init", "-q");
+  git("add", "src");
+  git("commit", "-qm", "Begin");
+  writeFileSync(join(chat.folder, "src", "tide.rs"), "pub fn height() -> f64 {\n    2.5\n}\n");
+  await chat.start("hello there");
+  await chat.conversation.getByText("Hello from the agent.").waitFor();
+  await chat.page.getByRole("button", { name: "add context" }).click();
+  await chat.page.getByRole("option", { name: "git diff" }).click();
+  await chat.page.locator(".composer .chip").getByText("DIFF").waitFor();
+  await chat.composer.fill("look at the change");
+  await chat.composer.press("Enter");
+  await chat.conversation.locator('[data-kind="user"]').getByText("+    2.5").waitFor();
+  await chat.conversation.locator('[data-kind="user"] .chip').getByText("DIFF").waitFor();
+  await chat.conversation.getByText("I see what you attached.").waitFor();
 });
 
 test("an image that is pasted is sent", async () => {

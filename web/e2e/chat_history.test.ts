@@ -152,3 +152,9 @@ test("without its first prompt a conversation goes on in another session, with t
   expect(await chat.conversation.getByText("Answer one.").count()).toBe(0);
   expect(chat.at.faults).toEqual([]);
 });
+
+test("recorded calls are beside the conversation", async () => {
+  await chat.start("one", (page) => page.getByRole("checkbox", { name: "record calls" }).check());
+  await chat.conversation.getByText("Answer one.").waitFor();
+  await chat.page.locator("aside").getByText("cache read").first().waitFor();
+});
