@@ -1,14 +1,6 @@
 import { getJson, part, postJson, send } from "../api/client.ts";
-import type {
-  Chat,
-  FileMatch,
-  Message,
-  PromptReply,
-  RewindRequest,
-  RewindResult,
-  Setup,
-  StartOptions,
-} from "./types.ts";
+import type { ContextText, FoundFiles } from "../api/types/api.ts";
+import type { Chat, Message, PromptReply, RewindRequest, RewindResult, Setup, StartOptions } from "./types.ts";
 
 // Requests to the chat paths of the server.
 const chat = (id: string, rest = "") => `chats/${part(id)}${rest}`;
@@ -30,6 +22,6 @@ export const rewindChat = (id: string, request: RewindRequest) => postJson<Rewin
 export const eventsPath = (id: string) => chat(id, "/events");
 
 export const findFiles = (cwd: string, q: string, signal?: AbortSignal) =>
-  getJson<{ matches: FileMatch[]; is_complete: boolean }>("files", { cwd, q, limit: 30 }, signal);
+  getJson<FoundFiles>("files", { cwd, q, limit: 30 }, signal);
 export const loadContext = (cwd: string, kind: string, arg?: string) =>
-  getJson<{ label: string; text: string }>("context", { cwd, kind, arg });
+  getJson<ContextText>("context", { cwd, kind, arg });

@@ -22,7 +22,14 @@ test("commands that begin with the query come first", () => {
 });
 
 test("files, folders and symbols have the fields of their reference", () => {
-  const match = { path: "src/main.rs", name: "main.rs", line: null, positions: [] };
+  const match = {
+    path: "src/main.rs",
+    name: "main.rs",
+    line: null,
+    symbol_kind: null,
+    file_count: null,
+    positions: [],
+  };
   expect(foundContext({ ...match, kind: "file" }, "/work/").reference).toEqual({
     type: "FileReference",
     path: "src/main.rs",
@@ -35,7 +42,7 @@ test("files, folders and symbols have the fields of their reference", () => {
     fileCount: 3,
   });
   expect(
-    foundContext({ ...match, kind: "symbol", name: "main", line: 7, symbol_kind: "function" }, "/work").reference,
+    foundContext({ ...match, kind: "symbol", name: "main", line: 7, symbol_kind: "FUNCTION" }, "/work").reference,
   ).toEqual({ type: "SymbolReference", name: "main", symbolType: "FUNCTION", file: "src/main.rs", line: 7 });
 });
 

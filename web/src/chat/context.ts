@@ -23,7 +23,7 @@ export function foundContext(match: FileMatch, cwd: string): AttachedContext {
       reference: {
         type: "SymbolReference",
         name: match.name,
-        symbolType: (match.symbol_kind ?? "symbol").toUpperCase(),
+        symbolType: match.symbol_kind ?? "SYMBOL",
         file: match.path,
         line: match.line ?? 1,
       },

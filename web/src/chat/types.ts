@@ -10,6 +10,7 @@ export type SlashCommand = api.ChatCommand;
 export type ImageUpload = api.ImageBody;
 export type RewindRequest = api.RewindBody;
 export type RewindResult = api.RewindReply;
+export type FileMatch = api.FoundFile;
 /** What an agent is started with. */
 export type StartOptions = api.StartRequest;
 
@@ -17,18 +18,4 @@ export interface Message {
   text: string;
   contexts: ContextReference[];
   images: ImageUpload[];
-}
-
-/** A file, folder or symbol that was found. */
-export interface FileMatch {
-  kind: "file" | "folder" | "symbol";
-  path: string;
-  name: string;
-  line: number | null;
-  /** Number of files in a folder. */
-  file_count?: number | null;
-  /** Kind of a symbol, such as `function`. */
-  symbol_kind?: string | null;
-  /** Places in `path` that matched, for emphasis. */
-  positions: number[];
 }
