@@ -202,7 +202,8 @@ impl ChatEvents {
     #[track_caller]
     pub(crate) fn next(&mut self) -> Value {
         loop {
-            let line = self.0.next().expect("the stream has not ended").unwrap();
+            let Some(line) = self.0.next() else { panic!("the stream has ended") };
+            let line = line.unwrap();
             // Other lines frame the chunks of the body.
             if line.starts_with('{') {
                 let event: Value = serde_json::from_str(&line).unwrap();
