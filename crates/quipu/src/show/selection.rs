@@ -1,5 +1,6 @@
 //! Which items `show` prints: of the whole conversation, or of a window of a session of any length.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -21,6 +22,9 @@ use crate::global::GlobalArgs;
 use crate::prices;
 use crate::skeleton::open_skeleton;
 use crate::time::local_time_with_zone;
+
+/// Size of a session file that is counted for the header if the index does not know it.
+const MAX_COUNTED_BYTES: u64 = 64 << 20;
 
 /// The items to print.
 pub(super) struct Selection {
@@ -65,8 +69,8 @@ pub(super) fn select_window(path: &Path, args: &ShowArgs, line: Option<u64>, glo
         }
     };
     let mut details = SessionDetails::from_part(view, local_time_with_zone);
-    if let Some(indexed) = indexed_session(path, global) {
-        details.add_totals(&totals(indexed), local_time_with_zone);
+    if let Some(totals) = indexed_session(path, global).map(totals).or_else(|| count_totals(path)) {
+        details.add_totals(&totals, local_time_with_zone);
     }
     Ok(Selection { items, opened, details, branches: 0 })
 }
@@ -94,6 +98,13 @@ fn totals(session: ListedSession) -> Metrics {
         unpriced_models: session.unpriced_models,
         ..Metrics::default()
     }
+}
+
+/// What [`totals`] has, counted from the files of a session that are soon read; `None` for others.
+fn count_totals(path: &Path) -> Option<Metrics> {
+    path.metadata().ok().filter(|file| file.len() <= MAX_COUNTED_BYTES)?;
+    let counted = measure(path).ok()?.finish(&prices::load().ok()?);
+    Some(Metrics { tools: BTreeMap::new(), errors: 0, ..counted })
 }
 
 /// The items of the whole conversation that the options select.
