@@ -103,6 +103,25 @@ fn the_bundled_sessions_are_served_and_removed_at_the_end() {
 }
 
 #[test]
+fn the_token_is_not_logged() {
+    let home = Home::new();
+    let mut server = home.start(&["-v", "--demo", "--listen", "127.0.0.1:0"]);
+    let (token, address) = (server.token().to_owned(), server.address().to_owned());
+    server.get("/api/status");
+    let refused = format!("GET /api/status?token={token} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+    let mut stream = TcpStream::connect(&address).unwrap();
+    stream.write_all(refused.as_bytes()).unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    assert!(response.starts_with("HTTP/1.1 401") && !response.contains(&token), "{response}");
+    assert!(response.to_lowercase().contains("referrer-policy: no-referrer"), "{response}");
+    kill_process(Pid::from_child(&server.child), Signal::INT).unwrap();
+    let mut log = String::new();
+    server.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+    assert!(!log.contains(&token), "{log}");
+}
+
+#[test]
 fn the_token_is_private_and_stays() {
     let home = Home::new();
     let first = home.start(&["--listen", "127.0.0.1:0"]);
