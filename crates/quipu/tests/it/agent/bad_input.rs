@@ -265,7 +265,12 @@ fn a_server_that_stalls_or_dies_fails_the_call_and_ends_with_the_session() {
     assert_eq!(result("exit 3"), "The MCP server has ended; its tools cannot be used any more");
     assert_eq!(result("sleep 60"), "The MCP server did not answer within 0.3 s (MCP_TOOL_TIMEOUT)");
     let server = fs::read_to_string(agent.folder.path.join("server")).unwrap();
-    assert!(!cfg!(target_os = "linux") || !runs(&server));
+    // The kernel may take a moment to end a process that was killed.
+    let ended = (0..100).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        !runs(&server)
+    });
+    assert!(!cfg!(target_os = "linux") || ended);
 }
 
 #[test]
