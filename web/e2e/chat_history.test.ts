@@ -146,6 +146,8 @@ test("without its first prompt a conversation goes on in another session, with t
   await item.getByRole("button", { name: "rewind to before this prompt" }).click();
   await chat.page.getByRole("dialog").getByRole("button", { name: "rewind", exact: true }).click();
   await expect.poll(() => new URL(chat.page.url()).pathname).not.toBe(`/s/${key}`);
+  // While the dialog is open, keys do not reach the composer.
+  await chat.page.getByRole("dialog").waitFor({ state: "detached" });
   await expect.poll(() => chat.composer.inputValue()).toBe("one");
   await chat.send("another");
   await chat.conversation.getByText("Answer another.").waitFor();
