@@ -45,6 +45,7 @@ mod session_list;
 mod token;
 
 pub use chat::ChatAgent;
+pub use config_file::{ConfigError, trust_folder};
 pub use demo::write_demo_sessions;
 pub use server::{RunGit, Server, ServerError, ServerOptions};
 pub use token::Token;

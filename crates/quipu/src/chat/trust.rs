@@ -1,12 +1,10 @@
 //! Whether the user trusts the folder of a chat.
 
-use std::fs;
-use std::io::{self, ErrorKind, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use quipu_transcript::trust::{TrustSources, is_trusted_folder};
-use toml_edit::{Array, DocumentMut, Item};
 
 use crate::claude_dirs::claude_dirs;
 use crate::config::{Config, config_path};
@@ -34,27 +32,8 @@ pub(super) fn confirm(folder: &Path, output: &Output) -> Result<bool> {
     io::stdin().read_line(&mut answer)?;
     let is_yes = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
     if is_yes {
-        record(folder)?;
+        let config = config_path().context("there is no home folder for settings")?;
+        quipu_server::trust_folder(&config, folder)?;
     }
     Ok(is_yes)
-}
-
-/// Adds a folder to the trusted ones in the settings; comments of the file are kept.
-fn record(folder: &Path) -> Result<()> {
-    let path = config_path().context("there is no home folder for settings")?;
-    let name = folder.to_str().context("the name of the folder is not Unicode")?;
-    let text = match fs::read_to_string(&path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-        read => read.with_context(|| path.display().to_string())?,
-    };
-    let mut document: DocumentMut = text.parse().with_context(|| path.display().to_string())?;
-    let list = document.entry("trusted").or_insert_with(|| Item::Value(Array::new().into()));
-    let list = list.as_array_mut().with_context(|| format!("{}: `trusted` is not a list", path.display()))?;
-    list.push(name);
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(document.to_string().as_bytes())?;
-    file.persist(&path).with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(())
 }

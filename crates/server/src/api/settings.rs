@@ -99,7 +99,7 @@ fn write_prices(path: &Path, text: &str) -> Result<(), ApiError> {
     Prices::with_overrides(text, PRICES_FILE).map_err(|error| {
         ApiError::bad_request("settings.prices", error_chain(&error)).with_hint("docs/prices.md describes the format")
     })?;
-    write_settings(path, text)
+    Ok(write_settings(path, text)?)
 }
 
 fn configured_dirs(config: &Path) -> Result<Vec<String>, ApiError> {

@@ -18,9 +18,10 @@ use super::launch::{Launch, SessionOrigin};
 use super::runner::{self, Control};
 use super::settings::ChatSettings;
 use super::state::ChatState;
-use super::trust::{is_trusted, trust_folder};
+use super::trust::is_trusted;
 use super::view::{Chat, ChatPhase, EndReason};
 use crate::app::App;
+use crate::config_file::trust_folder;
 use crate::error::ApiError;
 use crate::event::Event;
 
@@ -143,7 +144,10 @@ impl Chats {
                 return Err(ApiError::conflict("folder.not_trusted", format!("{} is not trusted yet", cwd.display()))
                     .with_hint("its settings and hooks are used if you trust it; send `trust`"));
             }
-            trust_folder(app, &cwd)?;
+            let Some(config) = &app.config_file else {
+                return Err(ApiError::internal("there is no home folder for settings"));
+            };
+            trust_folder(config, &cwd)?;
         }
         let launch = Launch {
             program,
