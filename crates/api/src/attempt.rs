@@ -171,6 +171,11 @@ impl Connection {
             _ => None,
         };
         let (url, headers) = self.url_and_headers(path, request, helper.as_ref().map(|(_, key)| key))?;
+        let has_credential = headers.contains_key("x-api-key") || headers.contains_key("authorization");
+        if !has_credential && self.endpoint.needs_credential() {
+            let reason = "set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, or apiKeyHelper in the settings";
+            return Err(ApiError::NoKey { reason: reason.to_owned() });
+        }
         let response = self.http.post(url).headers(headers).body(reqwest::Body::wrap(body)).send();
         let sent = timeout(limits.response_timeout, response)
             .await

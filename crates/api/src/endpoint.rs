@@ -186,6 +186,12 @@ impl Endpoint {
         self.base_url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 
+    /// Whether a request without a credential is certain to fail. Other servers, for example a
+    /// gateway on this machine, may need none.
+    pub(crate) fn needs_credential(&self) -> bool {
+        self.base_url.as_str().trim_end_matches('/') == DEFAULT_BASE_URL
+    }
+
     /// Whether the host is a loopback address.
     pub fn is_loopback(&self) -> bool {
         let host = self.base_url.host_str().unwrap_or_default();

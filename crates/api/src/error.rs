@@ -85,7 +85,7 @@ pub enum ApiError {
         /// ID of the HTTP request, if the server sent one.
         request_id: Option<RequestId>,
     },
-    /// The key helper has no key.
+    /// The key helper has no key, or the API needs one and there is none.
     #[error("no API key: {reason}")]
     NoKey {
         /// Reason, for the user.

@@ -47,7 +47,12 @@ pub(crate) fn run(args: &ChatArgs, global: &GlobalArgs, output: &Output) -> Resu
     let code = match terminal_size() {
         Some(size) => {
             if !trust::is_trusted(&folder, &config, global) && !trust::confirm(&folder, output)? {
-                return Ok(ExitCode::FAILURE);
+                let hint = "answer `y` to trust it, or name another folder with --cwd";
+                return Err(Failure::error(
+                    "chat.not_trusted",
+                    "the folder is not trusted; no agent was started",
+                    hint,
+                ));
             }
             // Notices are the output of commands such as /context.
             let style = Terminal { max_notice_rows: usize::MAX, ..live_view::terminal_style(output, false) };

@@ -91,8 +91,11 @@ fn system_item(node: &Node, system: &System) -> Option<ScreenItem> {
             is_error = true;
             let attempt = line.attempt.get().copied().unwrap_or_default();
             let max = line.max_retries.get().copied().unwrap_or_default();
-            let status = line.error_status.get().map(|n| format!("{n} ")).unwrap_or_default();
-            Some(format!("API error, attempt {attempt} of {max}: {status}{}", line.error.text().unwrap_or_default()))
+            let reason = match line.error_status.get() {
+                Some(status) => format!("{status} {}", line.error.text().unwrap_or_default()),
+                None => "no response from the API".to_owned(),
+            };
+            Some(format!("API error, attempt {attempt} of {max}: {reason}"))
         }
         System::Informational(line) => content(&line.content),
         System::MemorySaved(line) => content(&line.content).or_else(|| Some("Memory saved".to_owned())),

@@ -106,6 +106,7 @@ fn api_error_text(error: &ApiError, model: &str) -> String {
         ApiError::Status { status: 401, .. } => {
             "Invalid API key · check ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN".to_owned()
         }
+        ApiError::NoKey { reason } => format!("Not logged in · {reason}"),
         ApiError::Status { status: 403, .. } => format!("Failed to authenticate. API Error: {error}"),
         error if error.error_kind() == AssistantErrorKind::ModelNotFound => {
             format!(

@@ -358,8 +358,9 @@ fn a_folder_is_asked_about_once_and_settings_are_the_defaults() {
     let ask = || ChatTerminal::start_at_question(&mut home.command(&[]), "Trust this folder?");
     let mut chat = ask();
     chat.send("n\n");
-    let (status, _) = chat.end();
+    let (status, screen) = chat.end();
     assert!(!status.success() && home.server.requests().is_empty());
+    assert!(screen.contains("the folder is not trusted; no agent was started"), "{screen}");
     let mut chat = ask();
     chat.send("y\n");
     chat.until("mode plan");

@@ -40,6 +40,22 @@ fn waiting_callers_get_the_error_of_a_failed_write() {
 }
 
 #[test]
+fn a_missing_key_is_reported_without_a_call_of_the_public_api() {
+    let agent = ScriptedAgent::new("hello.yaml");
+    let mut command = agent.command(&["-p", "hello", "--output-format", "json"]);
+    command.env_remove("ANTHROPIC_API_KEY").env_remove("ANTHROPIC_BASE_URL");
+    // If there is a call nevertheless, it stays on this machine.
+    let out = command.env("HTTPS_PROXY", "http://127.0.0.1:1").output().unwrap();
+    let result: Value = serde_json::from_slice(&out.stdout).unwrap();
+    let text = result["result"].as_str().unwrap();
+    assert!(text.starts_with("Not logged in · set ANTHROPIC_API_KEY"), "{text}");
+    assert_eq!((&result["is_error"], out.status.code()), (&json!(true), Some(1)));
+    // Other servers may need no key.
+    let out = agent.command(&["-p", "hello"]).env_remove("ANTHROPIC_API_KEY").output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&out.stdout), "Good day.\n");
+}
+
+#[test]
 fn a_schema_that_is_none_is_refused() {
     let agent = ScriptedAgent::new("hello.yaml");
     for schema in ["{", "[1]", r#"{"type":"nonsense"}"#] {
