@@ -1,6 +1,8 @@
 //! Reads bytes line by line, in bounded memory.
 
+use std::cell::Cell;
 use std::io::{self, Read};
+use std::mem;
 use std::ops::Range;
 
 use memchr::memchr;
@@ -27,7 +29,7 @@ pub const MAX_LINE_BYTES: usize = 256 << 20;
 #[derive(Debug)]
 pub struct LineReader<R> {
     input: R,
-    buffer: Vec<u8>,
+    buffer: ReadBuffer,
     /// The part of `buffer` that was read from the input and not returned yet.
     unread: Range<usize>,
     number: u64,
@@ -86,9 +88,14 @@ impl LineEnding {
     }
 }
 
-/// Large enough for few reads, small enough that thousands of files do not each map
-/// and fault in fresh memory.
-const READ_BUFFER_BYTES: usize = 112 << 10;
+/// Large enough for few reads and for most lines, small enough for the cache of a core.
+const READ_BUFFER_BYTES: usize = 256 << 10;
+
+thread_local! {
+    /// The buffer of the last reader of this thread, for the next one: commands read thousands of
+    /// files, and memory for each would be mapped and zeroed again.
+    static SPARE_BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
@@ -100,7 +107,14 @@ impl<R: Read> LineReader<R> {
 
     /// Passes over lines longer than `longest`.
     pub fn with_max_line_bytes(input: R, longest: usize) -> Self {
-        Self { input, buffer: Vec::new(), unread: 0..0, number: 0, offset: 0, max_line_bytes: longest }
+        Self {
+            input,
+            buffer: ReadBuffer(SPARE_BUFFER.take()),
+            unread: 0..0,
+            number: 0,
+            offset: 0,
+            max_line_bytes: longest,
+        }
     }
 
     /// The next line; `None` at the end of the input.
@@ -108,7 +122,7 @@ impl<R: Read> LineReader<R> {
     pub fn next(&mut self) -> io::Result<Option<RawLine<'_>>> {
         let mut searched = 0;
         let found = loop {
-            if let Some(end) = memchr(b'\n', &self.buffer[self.unread.start + searched..self.unread.end]) {
+            if let Some(end) = memchr(b'\n', &self.buffer.0[self.unread.start + searched..self.unread.end]) {
                 break Some(searched + end);
             }
             searched = self.unread.len();
@@ -126,9 +140,9 @@ impl<R: Read> LineReader<R> {
         }
         let line = self.unread.start..self.unread.start + len;
         self.unread.start = line.end + usize::from(has_end);
-        let ending = ending(has_end, self.buffer[line.clone()].last().copied());
+        let ending = ending(has_end, self.buffer.0[line.clone()].last().copied());
         let (number, offset) = self.count_line(len as u64, has_end);
-        let mut bytes = &self.buffer[line.start..line.end - usize::from(ending == LineEnding::CrLf)];
+        let mut bytes = &self.buffer.0[line.start..line.end - usize::from(ending == LineEnding::CrLf)];
         if len > self.max_line_bytes {
             return Ok(Some(RawLine::TooLong { number, offset, len: bytes.len() as u64, ending }));
         }
@@ -144,15 +158,15 @@ impl<R: Read> LineReader<R> {
     ///
     /// Only the part of a line that is already there is copied, not the whole line.
     fn read_more(&mut self) -> io::Result<usize> {
-        self.buffer.copy_within(self.unread.clone(), 0);
+        self.buffer.0.copy_within(self.unread.clone(), 0);
         self.unread = 0..self.unread.len();
-        if self.unread.end == self.buffer.len() {
+        if self.unread.end == self.buffer.0.len() {
             // The longest line, a carriage return, and the byte that shows that a line is longer.
             let most = self.max_line_bytes.saturating_add(2);
-            self.buffer.resize((self.buffer.len() * 2).min(most).max(READ_BUFFER_BYTES), 0);
+            self.buffer.0.resize((self.buffer.0.len() * 2).min(most).max(READ_BUFFER_BYTES), 0);
         }
         loop {
-            match self.input.read(&mut self.buffer[self.unread.end..]) {
+            match self.input.read(&mut self.buffer.0[self.unread.end..]) {
                 Ok(read) => {
                     self.unread.end += read;
                     return Ok(read);
@@ -167,7 +181,7 @@ impl<R: Read> LineReader<R> {
     fn skip_long_line(&mut self) -> io::Result<RawLine<'_>> {
         let (mut len, mut last, mut has_end) = (0, None, false);
         while !has_end {
-            let unread = &self.buffer[self.unread.clone()];
+            let unread = &self.buffer.0[self.unread.clone()];
             let end = memchr(b'\n', unread);
             let part = &unread[..end.unwrap_or(unread.len())];
             len += part.len() as u64;
@@ -176,8 +190,8 @@ impl<R: Read> LineReader<R> {
             self.unread.start += part.len() + usize::from(has_end);
             if !has_end {
                 self.unread = 0..0;
-                self.buffer.truncate(READ_BUFFER_BYTES);
-                self.buffer.shrink_to_fit();
+                self.buffer.0.truncate(READ_BUFFER_BYTES);
+                self.buffer.0.shrink_to_fit();
                 if self.read_more()? == 0 {
                     break;
                 }
@@ -198,12 +212,25 @@ impl<R: Read> LineReader<R> {
 
     /// Whether the next line is in the buffer already, so that [`next`](Self::next) does not block.
     pub fn has_buffered_line(&self) -> bool {
-        memchr(b'\n', &self.buffer[self.unread.clone()]).is_some()
+        memchr(b'\n', &self.buffer.0[self.unread.clone()]).is_some()
     }
 
     /// Number of bytes in the lines returned so far, with their endings.
     pub fn offset(&self) -> u64 {
         self.offset
+    }
+}
+
+/// Memory for reads; given to the next reader of the thread.
+#[derive(Debug)]
+struct ReadBuffer(Vec<u8>);
+
+impl Drop for ReadBuffer {
+    fn drop(&mut self) {
+        if self.0.len() == READ_BUFFER_BYTES {
+            // A thread that ends has no use for it.
+            let _ = SPARE_BUFFER.try_with(|spare| spare.set(mem::take(&mut self.0)));
+        }
     }
 }
 
