@@ -27,7 +27,10 @@ pub struct TrustSources<'a> {
 pub fn is_trusted_folder(folder: &Path, sources: &TrustSources<'_>) -> bool {
     let repository = folder.ancestors().find(|folder| folder.join(".git").exists());
     let folders: Vec<&Path> = [Some(folder), repository].into_iter().flatten().collect();
-    let is_listed = |listed: &PathBuf| fs::canonicalize(listed).is_ok_and(|listed| folders.contains(&listed.as_path()));
+    // A relative path would be another folder in every place the program starts in.
+    let is_listed = |listed: &PathBuf| {
+        listed.is_absolute() && fs::canonicalize(listed).is_ok_and(|listed| folders.contains(&listed.as_path()))
+    };
     let mut state_dirs = sources.home.into_iter().chain(sources.config_dirs.iter().copied());
     sources.listed.iter().any(is_listed) || state_dirs.any(|dir| is_accepted(&dir.join(STATE_FILE), &folders))
 }
@@ -65,6 +68,10 @@ mod tests {
                 && check(&[home.join("repo/../repo/sub")])
         );
         assert!(!check(&[]) && !check(std::slice::from_ref(&home)) && !check(&[home.join("other")]));
+        let relative = |folder: &Path| {
+            is_trusted_folder(folder, &TrustSources { listed: &[".".into()], ..TrustSources::default() })
+        };
+        assert!(!relative(&std::env::current_dir().unwrap().canonicalize().unwrap()));
     }
 
     #[test]
