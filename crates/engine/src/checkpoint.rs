@@ -148,7 +148,7 @@ impl Checkpoints {
         let Some(path) = &resolve(path).filter(|_| !path.is_symlink()) else {
             return Ok(Some(RestoredFile::SkippedLink));
         };
-        let then = backup.backup_file_name.as_ref().map(|name| fs::read(self.folder.join(name))).transpose()?;
+        let then = backup.backup_file_name.as_ref().map(|name| self.read_backup(name)).transpose()?;
         let now = match safe_file::read(path, MAX_FILE_BYTES) {
             Ok(bytes) => Some(bytes),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -169,6 +169,12 @@ impl Checkpoints {
         let diff = TextDiff::from_lines(&old, &new);
         let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count() as u64;
         Ok(Some(RestoredFile::Changed { added: count(ChangeTag::Insert), removed: count(ChangeTag::Delete) }))
+    }
+
+    /// Reads a backup. It must be a file of the folder of backups and not a link.
+    fn read_backup(&self, name: &str) -> io::Result<Vec<u8>> {
+        let folder = resolve(&self.folder).ok_or(io::ErrorKind::NotFound)?;
+        safe_file::read(&folder.join(name), MAX_FILE_BYTES)
     }
 
     /// Copies a file's bytes; a file that is not there has a copy without a name.
@@ -205,8 +211,9 @@ impl CheckpointState {
     /// Whether a file may be read and restored: this run changed it and no link leads elsewhere since,
     /// or it is one of those that the session may change.
     fn can_restore(&self, path: &Path, workspace: &Workspace) -> bool {
+        let may_change = || !workspace.is_guarded(path) && !workspace.sandbox().is_restricted(path);
         let is_changed_file = || !self.from_transcript.contains(path) && resolve(path).is_some_and(|real| real == path);
-        workspace.contains(path) && !workspace.is_guarded(path) || is_changed_file()
+        workspace.contains(path) && may_change() || is_changed_file()
     }
 
     /// Adds a backup of an earlier run.
@@ -253,7 +260,10 @@ impl FileChangeObserver for Checkpoints {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::sandbox::{PathMatcher, SandboxRestrictions};
     use crate::tool::WorkspaceOptions;
 
     /// The entry of a transcript that names files, each with its backup.
@@ -280,18 +290,20 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let folder = temp.path().canonicalize().unwrap();
         let text = |name: &str| fs::read_to_string(folder.join(name)).ok();
-        for name in ["p/.git/config", "p/made", "p/changed", "outside", "evil", "backups/b@v1"] {
+        for name in ["p/.git/config", "p/made", "p/changed", "p/refused", "outside", "evil", "backups/b@v1"] {
             fs::create_dir_all(folder.join(name).parent().unwrap()).unwrap();
             fs::write(folder.join(name), name).unwrap();
         }
         std::os::unix::fs::symlink(folder.join("outside"), folder.join("p/link")).unwrap();
         let outside = folder.join("outside").display().to_string();
-        let removed = [outside.as_str(), "../evil", ".git/config", "link", "made"].map(|path| (path, None));
+        let removed = [outside.as_str(), "../evil", ".git/config", "link", "made", "refused"].map(|path| (path, None));
         let written = [("changed", Some("b@v1")), ("new", Some("../evil"))];
         let prompt = Uuid::from("22222222-2222-4333-8444-666666666666");
         let entry = snapshot_entry(&prompt, &[&removed[..], &written].concat());
         let checkpoints = Checkpoints::restore(folder.join("backups"), &folder.join("p"), &[entry]);
         let workspace = Workspace::new(folder.join("p"), WorkspaceOptions::default());
+        let unwritable = PathMatcher { matches: Arc::new(|path| path.ends_with("refused")), ..PathMatcher::default() };
+        workspace.sandbox().set_restrictions(SandboxRestrictions { unwritable, ..SandboxRestrictions::default() });
 
         checkpoints.snapshot(&Uuid::from("33333333-2222-4333-8444-666666666666"), &workspace);
         let copies = fs::read_dir(folder.join("backups")).unwrap();
@@ -302,8 +314,23 @@ mod tests {
         checkpoints.rewind(&prompt, false, &workspace).unwrap().unwrap();
         assert_eq!(text("p/changed").as_deref(), Some("backups/b@v1"));
         assert_eq!((text("p/made"), text("p/new")), (None, None));
-        for name in ["outside", "evil", "p/.git/config"] {
+        for name in ["outside", "evil", "p/.git/config", "p/refused"] {
             assert_eq!(text(name).as_deref(), Some(name), "{name} is left alone");
         }
+    }
+
+    #[test]
+    fn a_backup_that_is_a_link_is_not_restored() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = temp.path().canonicalize().unwrap();
+        ["p", "backups"].iter().for_each(|name| fs::create_dir(folder.join(name)).unwrap());
+        fs::write(folder.join("outside"), "secret").unwrap();
+        std::os::unix::fs::symlink(folder.join("outside"), folder.join("backups/b@v1")).unwrap();
+        let prompt = Uuid::from("22222222-2222-4333-8444-666666666666");
+        let entry = snapshot_entry(&prompt, &[("new", Some("b@v1"))]);
+        let checkpoints = Checkpoints::restore(folder.join("backups"), &folder.join("p"), &[entry]);
+        let workspace = Workspace::new(folder.join("p"), WorkspaceOptions::default());
+        assert!(checkpoints.rewind(&prompt, false, &workspace).unwrap().is_err());
+        assert!(!folder.join("p/new").exists());
     }
 }

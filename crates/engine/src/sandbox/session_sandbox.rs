@@ -16,6 +16,7 @@ use super::sandboxed_command::remove_temp;
 use super::settings::SandboxSettings;
 use super::{CommandContext, LAUNCHER_FLAG, SandboxProfile};
 use crate::clock::random_id;
+use crate::path::TargetPath;
 
 /// Whether to use a sandbox (`QUIPU_SANDBOX`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -151,6 +152,14 @@ impl Sandbox {
     pub fn set_restrictions(&self, restrictions: SandboxRestrictions) {
         let mut kept = self.restrictions.write();
         *kept = (kept.0 + 1, restrictions);
+    }
+
+    /// Whether a deny or ask rule, or a setting, protects a file or a link that leads to it.
+    pub(crate) fn is_restricted(&self, path: &Path) -> bool {
+        let restrictions = &self.restrictions.read().1;
+        let names = TargetPath::new(path);
+        let mut names = names.names();
+        names.any(|path| (restrictions.unreadable.matches)(path) || (restrictions.unwritable.matches)(path))
     }
 
     /// Checks whether a profile can be enforced now; the error says why not.
