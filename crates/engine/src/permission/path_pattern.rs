@@ -9,6 +9,9 @@ use super::{Behavior, RuleSource};
 use crate::path::{TargetPath, resolve, without_dots};
 use crate::tool::Workspace;
 
+/// Characters with a meaning in patterns.
+const WILDCARDS: [char; 4] = ['*', '?', '[', '\\'];
+
 /// A compiled pattern of a rule about files.
 ///
 /// An allow rule must match the resolved path. For a deny or ask rule it is enough if the
@@ -25,11 +28,33 @@ pub(super) struct PathPattern {
 impl PathPattern {
     /// Compiles the pattern of a rule; `None` if the rule has no content or an invalid one.
     pub(super) fn from_rule(rule: &SourcedRule, workspace: &Workspace) -> Option<Self> {
-        let allows = rule.behavior == Behavior::Allow;
-        let content = rule.rule.content.as_deref()?;
+        Self::compile(rule.rule.content.as_deref()?, rule.source, rule.behavior == Behavior::Allow, workspace)
+    }
+
+    /// Compiles a path of the `sandbox` settings, which is absolute, below `~` or relative to the
+    /// session's folder, and may contain the wildcards of rules. A path with wildcards also names
+    /// the file that has them in its name.
+    pub(super) fn from_setting(path: &str, workspace: &Workspace) -> Vec<Self> {
+        let path = path.trim_end_matches("/**").trim_end_matches('/');
+        let path = match path.split_at_checked(1) {
+            None | Some(("/", "")) => "//".to_owned(),
+            Some(("~", "")) => "~/".to_owned(),
+            Some(("/", rest)) => format!("//{}", rest.trim_start_matches('/')),
+            Some(("~", rest)) if rest.starts_with('/') => path.to_owned(),
+            Some(_) => format!("./{}", path.trim_start_matches("./")),
+        };
+        let mut patterns = vec![escape_wildcards(&path)];
+        patterns.extend(path.contains(WILDCARDS).then_some(path));
+        patterns
+            .iter()
+            .filter_map(|pattern| Self::compile(pattern, RuleSource::FlagSettings, false, workspace))
+            .collect()
+    }
+
+    fn compile(content: &str, source: RuleSource, allows: bool, workspace: &Workspace) -> Option<Self> {
         let mut anchors = Vec::new();
         for session_root in workspace.rule_roots() {
-            let (root, pattern) = resolve_anchor(content, rule.source, allows, &session_root, workspace)?;
+            let (root, pattern) = resolve_anchor(content, source, allows, &session_root, workspace)?;
             let mut found = vec![(root.clone(), pattern.clone())];
             if !allows {
                 found.extend(resolve(&root).map(|root| (root, pattern.clone())));
@@ -91,7 +116,7 @@ fn strip_root<'a>(path: &'a Path, root: &Path, ignores_case: bool) -> Option<&'a
 /// Returns the folder that a pattern is relative to, and the rest of the pattern: `//` is the
 /// file system root, `~/` home, `./` the session's folder, `/` the folder of the settings file
 /// that contains the rule, otherwise the session's folder. In deny and ask rules `name/**`
-/// matches a folder of that name at any depth.
+/// matches a folder of that name at any depth. Slashes in a row count as one, and `.` is `./`.
 fn resolve_anchor(
     pattern: &str,
     source: RuleSource,
@@ -100,27 +125,40 @@ fn resolve_anchor(
     workspace: &Workspace,
 ) -> Option<(PathBuf, String)> {
     let home = || workspace.home().map(|home| resolve(&home).unwrap_or(home));
-    if let Some(rest) = pattern.strip_prefix("//") {
-        return Some((PathBuf::from("/"), format!("/{rest}")));
+    let is_absolute = pattern.starts_with("//");
+    let pattern = single_slashes(pattern);
+    if is_absolute {
+        return Some((PathBuf::from("/"), pattern));
     }
     if let Some(rest) = pattern.strip_prefix("~/") {
         return Some((home()?, format!("/{rest}")));
     }
-    if let Some(rest) = pattern.strip_prefix("./") {
+    if let Some(rest) = pattern.strip_prefix("./").or((pattern == ".").then_some("")) {
         return Some((session_root.to_owned(), format!("/{rest}")));
     }
     if pattern.starts_with('/') && source == RuleSource::User {
-        return Some((workspace.config_folder()?, pattern.to_owned()));
+        return Some((workspace.config_folder()?, pattern));
     }
-    let any_depth = !allows && pattern.strip_suffix("/**").is_some_and(|name| !name.contains('/'));
-    let pattern = if any_depth { format!("**/{pattern}") } else { pattern.to_owned() };
+    let any_depth = !allows && pattern.strip_suffix("/**").is_some_and(|name| !name.is_empty() && !name.contains('/'));
+    let pattern = if any_depth { format!("**/{pattern}") } else { pattern };
     Some((session_root.to_owned(), pattern))
+}
+
+/// Replaces slashes in a row by one.
+fn single_slashes(pattern: &str) -> String {
+    let mut plain = String::with_capacity(pattern.len());
+    for c in pattern.chars() {
+        if c != '/' || !plain.ends_with('/') {
+            plain.push(c);
+        }
+    }
+    plain
 }
 
 /// Resolves links in the leading components of a pattern that contain no wildcard.
 fn resolve_literal_prefix(root: &Path, pattern: &str) -> Option<(PathBuf, String)> {
     let names: Vec<&str> = pattern.strip_prefix('/')?.split('/').collect();
-    let plain = names.iter().take_while(|name| !name.contains(['*', '?', '[', '\\'])).count().min(names.len() - 1);
+    let plain = names.iter().take_while(|name| !name.contains(WILDCARDS)).count().min(names.len() - 1);
     let folder = names[..plain].iter().fold(root.to_owned(), |path, name| path.join(name));
     Some((resolve(&folder)?, format!("/{}", names[plain..].join("/"))))
 }
@@ -130,24 +168,26 @@ fn resolve_literal_prefix(root: &Path, pattern: &str) -> Option<(PathBuf, String
 fn resolve_link(root: &Path, pattern: &str) -> Option<(PathBuf, String)> {
     let (name, below) = pattern.strip_suffix("/**").map_or((pattern, ""), |name| (name, "/**"));
     let name = name.trim_start_matches("**/").trim_matches('/');
-    if name.is_empty() || name.contains(['*', '?', '[', '\\']) {
+    if name.is_empty() || name.contains(WILDCARDS) {
         return None;
     }
     let link = root.join(name);
     let real = resolve(&link).filter(|real| *real != link)?;
-    let mut target = String::from("/");
-    for c in real.file_name()?.to_str()?.chars() {
-        target.extend(['*', '?', '[', '\\'].contains(&c).then_some('\\'));
-        target.push(c);
-    }
-    Some((real.parent()?.to_owned(), target + below))
+    let target = escape_wildcards(real.file_name()?.to_str()?);
+    Some((real.parent()?.to_owned(), format!("/{target}{below}")))
+}
+
+/// Returns the pattern that matches only this text.
+fn escape_wildcards(text: &str) -> String {
+    let escaped = |c: char| WILDCARDS.contains(&c).then_some('\\').into_iter().chain([c]);
+    text.chars().flat_map(escaped).collect()
 }
 
 /// Joins the leading components without wildcards to the folder. A pattern without a leading
 /// slash may match at any depth, so nothing is joined.
 fn literal_prefix(root: &Path, pattern: &str) -> PathBuf {
     let names = pattern.strip_prefix('/').into_iter().flat_map(|names| names.split('/'));
-    root.join(names.take_while(|name| !name.is_empty() && !name.contains(['*', '?', '[', '\\'])).collect::<PathBuf>())
+    root.join(names.take_while(|name| !name.is_empty() && !name.contains(WILDCARDS)).collect::<PathBuf>())
 }
 
 fn build_matcher(root: &Path, pattern: &str, ignores_case: bool) -> Option<Gitignore> {

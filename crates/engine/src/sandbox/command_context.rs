@@ -11,7 +11,7 @@ use crate::path;
 pub(crate) struct CommandContext<'a> {
     /// Folder the command starts in.
     pub(crate) cwd: PathBuf,
-    /// Folders of the session, resolved.
+    /// Folders of the session, resolved; the first is the one it works in.
     pub(crate) folders: Vec<PathBuf>,
     /// Home folder of the user; `None` if `HOME` is not set.
     pub(crate) home: Option<PathBuf>,
@@ -20,9 +20,10 @@ pub(crate) struct CommandContext<'a> {
 }
 
 impl CommandContext<'_> {
-    /// Makes a path of the settings absolute ([`path::absolute`]).
+    /// Makes a path of the settings absolute ([`path::absolute`]). A relative one starts in the
+    /// session's folder, wherever the command does.
     pub(super) fn absolute(&self, path: &str) -> PathBuf {
-        path::absolute(path, self.home.as_deref(), &self.cwd)
+        path::absolute(path, self.home.as_deref(), self.folders.first().unwrap_or(&self.cwd))
     }
 
     /// Returns the home folder with its links resolved.

@@ -6,13 +6,13 @@
 //! step is a plain system call and needs no `unsafe`.
 
 use std::io::{self, Write as _};
-use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::{env, fs};
 
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 
 use nix::sys::prctl::set_pdeathsig;
-use nix::sys::signal::Signal;
+use nix::sys::signal::{SigSet, Signal};
 use nix::sys::wait::{WaitStatus, wait};
 use nix::unistd::{Pid, getpgid, getppid, setpgid, setsid};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -72,6 +72,8 @@ fn run_launcher(inside: bool) -> Result<ExitCode, LaunchError> {
         return run_outer(&policy, &line);
     }
     if inside {
+        // The outer process blocks some.
+        SigSet::empty().thread_set_mask().map_err(step_error("unblocking signals"))?;
         mounts::mount_proc().map_err(step_error("mounting /proc"))?;
     }
     // After the mounts, which may lie over the folder.
@@ -115,6 +117,9 @@ fn run_outer(policy: &Policy, line: &[u8]) -> Result<ExitCode, LaunchError> {
     #[expect(clippy::disallowed_methods, reason = "the launcher ends with its second half")]
     let mut command = Command::new("/proc/self/exe");
     command.args([LAUNCHER_FLAG, INNER_ARG]).stdin(Stdio::piped());
+    // Before there is a child, so that no signal is missed. The child inherits it.
+    let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGCHLD]);
+    signals.thread_block().map_err(step_error("blocking signals"))?;
     let mut child = command.spawn().map_err(step_error("starting inside"))?;
     // Stays open as long as this process lives.
     let mut stdin = child.stdin.take();
@@ -122,8 +127,22 @@ fn run_outer(policy: &Policy, line: &[u8]) -> Result<ExitCode, LaunchError> {
         // In one write: the inner process closes its end after reading the line.
         stdin.write_all(line).map_err(step_error("passing the policy"))?;
     }
-    let status: ExitStatus = child.wait().map_err(step_error("waiting"))?;
+    let status = wait_for_inner(&mut child, &signals).map_err(step_error("waiting"))?;
     Ok(exit_code(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))))
+}
+
+/// Waits for the first process of the namespace. SIGTERM kills that process, and the system then kills
+/// all others before it counts as ended. So nothing of the command runs any more when this process
+/// ends, unless it is killed itself.
+fn wait_for_inner(child: &mut Child, signals: &SigSet) -> io::Result<ExitStatus> {
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if signals.wait()? == Signal::SIGTERM {
+            child.kill()?;
+        }
+    }
 }
 
 fn exit_code(code: i32) -> ExitCode {

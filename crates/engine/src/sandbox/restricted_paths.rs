@@ -61,7 +61,7 @@ pub(super) struct RestrictedPaths {
     pub(super) read_only: Vec<PathBuf>,
     /// Links that lead to these paths.
     pub(super) links: Vec<PathBuf>,
-    /// The guarded paths before resolving links.
+    /// Guarded paths and those that rules refuse to change, before resolving links.
     pub(super) guarded: Vec<GuardedPath>,
     /// Whether a limit was reached, so that paths may be missing.
     pub(super) is_incomplete: bool,
@@ -75,13 +75,26 @@ pub(super) struct GuardedPath {
     /// The file that a link points to; `None` if it does not exist or is outside the session's
     /// folders, where commands cannot replace it.
     target: Option<FileId>,
+    /// Whether a rule refuses to change it.
+    is_refused: bool,
 }
 
 impl GuardedPath {
+    /// Whether the path existed before. If it is one that a rule refuses to change, programs outside
+    /// the sandbox may have replaced the file meanwhile.
+    pub(super) fn existed(&self, before: &[Self]) -> bool {
+        before.iter().any(|old| old == self || self.is_refused && old.path == self.path)
+    }
+
     fn new(path: &Path, data: &fs::Metadata, folders: &[PathBuf]) -> Self {
         let real = resolve(path).filter(|real| data.is_symlink() && folders.iter().any(|f| real.starts_with(f)));
         let target = real.and_then(|real| real.symlink_metadata().ok());
-        Self { path: path.to_owned(), file: FileId::new(data), target: target.as_ref().map(FileId::new) }
+        Self {
+            path: path.to_owned(),
+            file: FileId::new(data),
+            target: target.as_ref().map(FileId::new),
+            is_refused: false,
+        }
     }
 }
 
@@ -108,22 +121,26 @@ struct CacheKey {
     rules_version: u64,
     folders: Vec<PathBuf>,
     readable: Vec<PathBuf>,
-    guarded: bool,
+    writable: Vec<PathBuf>,
 }
 
 impl RestrictedPathCache {
-    /// Finds the paths to protect among those that can be read (`readable`) and written (the
-    /// session's folders). Guarded paths are searched only if something may be written.
+    /// Finds the paths to protect among those that can be read (`readable`) and written. Guarded
+    /// paths are searched in the session's folders, and only if something may be written.
     pub(super) fn find_restricted(
         &mut self,
         (version, refused): (u64, &SandboxRestrictions),
         home: GuardedHome<'_>,
         readable: &[PathBuf],
-        guarded: bool,
+        writable: &[PathBuf],
     ) -> RestrictedPaths {
         let folders = home.folders;
-        let wanted =
-            CacheKey { rules_version: version, folders: folders.to_vec(), readable: readable.to_vec(), guarded };
+        let wanted = CacheKey {
+            rules_version: version,
+            folders: folders.to_vec(),
+            readable: readable.to_vec(),
+            writable: writable.to_vec(),
+        };
         if let Some((known, found, watch)) = &self.last
             && *known == wanted
             && !watch.has_changed()
@@ -131,7 +148,7 @@ impl RestrictedPathCache {
             return found.clone();
         }
         self.last = None;
-        let roots = walk_roots(refused, folders, readable, guarded);
+        let roots = walk_roots(refused, folders, readable, writable);
         if roots.is_empty() {
             return RestrictedPaths::default();
         }
@@ -143,7 +160,7 @@ impl RestrictedPathCache {
             &roots,
             refused,
             home,
-            guarded,
+            writable,
             WalkLimits { max_walked: MAX_WALKED_PATHS, max_found: MAX_RESTRICTED_PATHS, unlocks_folders: false },
         );
         self.last = Some((wanted, found.clone(), watch));
@@ -151,9 +168,14 @@ impl RestrictedPathCache {
     }
 }
 
-/// Returns where the walk must start: the roots of the rules inside readable paths, and all
-/// folders if guarded names are searched.
-fn walk_roots(refused: &SandboxRestrictions, folders: &[PathBuf], readable: &[PathBuf], guarded: bool) -> Vec<PathBuf> {
+/// Returns where the walk must start: the roots of the rules inside readable and writable paths, and
+/// the session's folders if something is writable, because guarded names are then searched.
+fn walk_roots(
+    refused: &SandboxRestrictions,
+    folders: &[PathBuf],
+    readable: &[PathBuf],
+    writable: &[PathBuf],
+) -> Vec<PathBuf> {
     let within = |root: &PathBuf, set: &[PathBuf]| -> Vec<PathBuf> {
         let real = resolve(root).unwrap_or_else(|| root.clone());
         let meets = |open: &PathBuf| {
@@ -163,8 +185,9 @@ fn walk_roots(refused: &SandboxRestrictions, folders: &[PathBuf], readable: &[Pa
         set.iter().filter_map(meets).collect()
     };
     let reads = refused.unreadable.roots.iter().flat_map(|root| within(root, readable));
-    let writes = refused.unwritable.roots.iter().filter(|_| guarded).flat_map(|root| within(root, folders));
-    let mut roots: Vec<PathBuf> = reads.chain(writes).chain(folders.iter().filter(|_| guarded).cloned()).collect();
+    let writes = refused.unwritable.roots.iter().flat_map(|root| within(root, writable));
+    let guarded = folders.iter().filter(|_| !writable.is_empty()).cloned();
+    let mut roots: Vec<PathBuf> = reads.chain(writes).chain(guarded).collect();
     roots.sort();
     // A root below another one is visited with it.
     roots.dedup_by(|below, above| below.starts_with(&*above));
@@ -183,10 +206,10 @@ fn find_restricted(
     roots: &[PathBuf],
     refused: &SandboxRestrictions,
     home: GuardedHome<'_>,
-    guarded: bool,
+    writable: &[PathBuf],
     limits: WalkLimits,
 ) -> RestrictedPaths {
-    let folders = home.folders;
+    let (folders, guarded) = (home.folders, !writable.is_empty());
     let mut found = RestrictedPaths::default();
     // Each path with whether a parent folder is already read-only.
     let mut open: Vec<(PathBuf, bool)> = roots.iter().map(|root| (root.clone(), false)).collect();
@@ -198,23 +221,29 @@ fn find_restricted(
             return found;
         }
         let Ok(data) = path.symlink_metadata() else { continue };
+        // Inside it may be written, whatever protects its parent folders.
+        held &= !writable.contains(&path);
+        let is_inside = || folders.iter().any(|folder| path.starts_with(folder));
+        let is_part =
+            |names: &[&str]| names.iter().any(|name| path.ends_with(name)) && is_inside() && is_in_repository(&path);
+        // Git needs `HEAD` to treat a folder as a repository.
+        let has_name = || has_guarded_name_below(&path, folders) || home.hidden_name(&path).is_some();
+        // A link in a guarded folder may point to a file outside it.
+        let named = guarded && ((!held || data.is_symlink()) && has_name() || !held && is_part(&["HEAD"]));
+        let is_refused = guarded && !held && (refused.unwritable.matches)(&path);
+        if named || is_refused {
+            found.guarded.push(GuardedPath { is_refused, ..GuardedPath::new(&path, &data, folders) });
+        }
         if (refused.unreadable.matches)(&path) {
             found.covered.extend(resolve(&path).filter(|real| real.exists()));
             found.links.extend(data.is_symlink().then_some(path));
             continue;
         }
-        let is_part = |names: &[&str]| names.iter().any(|name| path.ends_with(name)) && is_in_repository(&path);
-        // Git needs `HEAD` to treat a folder as a repository.
-        let has_name = || has_guarded_name_below(&path, folders) || home.hidden_name(&path).is_some();
-        // A link in a guarded folder may point to a file outside it.
-        let named = guarded && ((!held || data.is_symlink()) && has_name() || !held && is_part(&["HEAD"]));
-        if named {
-            found.guarded.push(GuardedPath::new(&path, &data, folders));
-        }
-        let runs = || is_part(&["config", "hooks", "commondir"]) || (refused.unwritable.matches)(&path);
-        if named || (guarded && !held && runs()) {
+        if named || is_refused || (guarded && !held && is_part(&["config", "hooks", "commondir"])) {
             held = true;
-            found.read_only.extend(resolve(&path).filter(|real| real.exists() && !folders.contains(real)));
+            // A guarded link may lead to a folder of the session, which stays writable.
+            let is_protected = |real: &PathBuf| real.exists() && (is_refused || !folders.contains(real));
+            found.read_only.extend(resolve(&path).filter(is_protected));
             found.links.extend(data.is_symlink().then(|| path.clone()));
         }
         if data.is_dir() {
@@ -241,18 +270,17 @@ fn has_guarded_name_below(path: &Path, folders: &[PathBuf]) -> bool {
     below.is_some_and(|below| !below.as_os_str().is_empty() && has_guarded_name(&name(below)))
 }
 
-/// Returns all guarded paths in the folders, except those below another one. Without a limit,
-/// because a command could otherwise hide one behind many files; and in folders that cannot be
-/// listed, which are made accessible to their owner.
-pub(super) fn find_guarded_paths(home: GuardedHome<'_>) -> Vec<GuardedPath> {
-    find_restricted(
-        home.folders,
-        &SandboxRestrictions::default(),
-        home,
-        true,
-        WalkLimits { max_walked: usize::MAX, max_found: usize::MAX, unlocks_folders: true },
-    )
-    .guarded
+/// Returns all guarded paths in the session's folders and those in `writable` that `refused` names,
+/// except those below another one. Without a limit, because a command could otherwise hide one behind
+/// many files; and in folders that cannot be listed, which are made accessible to their owner.
+pub(super) fn find_guarded_paths(
+    refused: &SandboxRestrictions,
+    home: GuardedHome<'_>,
+    writable: &[PathBuf],
+) -> Vec<GuardedPath> {
+    let roots = walk_roots(refused, home.folders, &[], writable);
+    let limits = WalkLimits { max_walked: usize::MAX, max_found: usize::MAX, unlocks_folders: true };
+    find_restricted(&roots, refused, home, writable, limits).guarded
 }
 
 /// Detects whether files were created, removed or renamed in some folders.

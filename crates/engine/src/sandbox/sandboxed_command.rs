@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::launchers::{Launched, Launchers};
 use super::policy::{NetworkAccess, Policy};
-use super::restricted_paths::{GuardedPath, find_guarded_paths};
+use super::restricted_paths::{GuardedPath, PathMatcher, SandboxRestrictions, find_guarded_paths};
 use super::session_sandbox::{Sandbox, SandboxLevel};
 use super::{CommandContext, SandboxProfile, readable};
 use crate::guarded_paths::GuardedHome;
@@ -60,7 +60,9 @@ pub(crate) struct SandboxedCommand {
     folders: Vec<PathBuf>,
     home: Option<PathBuf>,
     agent_folder: PathBuf,
-    /// Guarded paths that existed before the command.
+    /// Paths that must not be changed.
+    unwritable: PathMatcher,
+    /// Guarded paths, and those that must not be changed, that existed before the command.
     guarded_before: Vec<GuardedPath>,
 }
 
@@ -87,6 +89,7 @@ impl Sandbox {
             profile,
             folders: context.folders.clone(),
             home: context.resolved_home(),
+            unwritable: self.restrictions.read().1.unwritable.clone(),
             agent_folder: self.agent_folder().map_err(|error| error.to_string())?,
             guarded_before: guarded,
         }))
@@ -108,10 +111,6 @@ impl Sandbox {
             (SandboxLevel::Unavailable(why), _) => return Err(why.clone()),
         };
         let settings = &self.options.settings;
-        let at = |path: &String| {
-            let path = context.absolute(path);
-            resolve(&path).unwrap_or(path)
-        };
         let folders = &context.folders;
         let writes = profile == SandboxProfile::Workspace;
         let mut read = readable::readable_paths(context, mounts);
@@ -121,7 +120,9 @@ impl Sandbox {
             write.clone_from(folders);
             execute.extend(folders.iter().cloned());
             if settings.approves_sandboxed() {
-                write.extend(settings.filesystem.allow_write.iter().map(at).filter(|path| path.exists()));
+                let more = settings.filesystem.allow_write.iter().map(|path| context.absolute(path));
+                let more = more.map(|path| resolve(&path).unwrap_or(path));
+                write.extend(more.filter(|path| path.exists()));
                 // As documented: everything may be read that is not denied.
                 (read, execute) = (Vec::new(), vec![PathBuf::from("/")]);
             }
@@ -133,15 +134,13 @@ impl Sandbox {
         // It must exist to be found if it is inside the session's folders.
         let agent_folder = self.agent_folder().map_err(|error| error.to_string())?;
         let home = GuardedHome { home: home.as_deref(), folders, agent_folder: &agent_folder };
-        let mut found = cache.find_restricted((restrictions.0, &restrictions.1), home, &all, writes);
+        let mut found = cache.find_restricted((restrictions.0, &restrictions.1), home, &all, &write);
         if found.is_incomplete {
             return Err("there are too many files to look for those that rules refuse".to_owned());
         }
         let script = agent_folder.join(USER_SHELL_FILE);
         let is_readable = all.iter().any(|open| script.starts_with(open));
         found.covered.extend(Some(script).filter(|script| is_readable && script.exists()));
-        found.covered.extend(settings.filesystem.deny_read.iter().map(at).filter(|path| path.exists()));
-        found.read_only.extend(settings.filesystem.deny_write.iter().map(at).filter(|path| writes && path.exists()));
         // The script in it is found by name.
         found.read_only.extend(write.iter().any(|open| agent_folder.starts_with(open)).then_some(agent_folder));
         if !mounts && !found.covered.is_empty() {
@@ -219,15 +218,30 @@ impl SandboxedCommand {
         env
     }
 
-    /// Renames guarded paths that the command created. Returns the old and new path of each; an
-    /// error if it could not be renamed.
+    /// Whether the command could create files that have to be moved aside.
+    pub(crate) fn can_write(&self) -> bool {
+        self.profile == SandboxProfile::Workspace
+    }
+
+    /// Renames guarded paths, and those that must not be changed, that the command created. Returns
+    /// the old and new path of each; an error if it could not be renamed.
     pub(crate) fn move_guarded_aside(&self) -> Vec<(PathBuf, io::Result<PathBuf>)> {
-        if self.profile != SandboxProfile::Workspace {
+        if !self.can_write() {
             return Vec::new();
         }
         let home = GuardedHome { home: self.home.as_deref(), folders: &self.folders, agent_folder: &self.agent_folder };
-        let mut made = find_guarded_paths(home);
-        made.retain(|guarded| !self.guarded_before.contains(guarded) && guarded.path != self.agent_folder);
+        // The command could not change what was covered. What matches the same rules and was
+        // created by the command is searched.
+        let covered: BTreeSet<PathBuf> = self.policy.covered.iter().cloned().collect();
+        let unreadable =
+            PathMatcher { matches: Arc::new(move |path| covered.contains(path)), ..PathMatcher::default() };
+        let refused =
+            SandboxRestrictions { unreadable, unwritable: self.unwritable.clone(), ..SandboxRestrictions::default() };
+        let mut made = find_guarded_paths(&refused, home, &self.policy.writable);
+        made.retain(|guarded| {
+            let is_kept = guarded.path == self.agent_folder || self.policy.writable.contains(&guarded.path);
+            !is_kept && !guarded.existed(&self.guarded_before)
+        });
         let move_aside = |guarded: GuardedPath| {
             let moved = move_aside(&guarded.path);
             (guarded.path, moved)

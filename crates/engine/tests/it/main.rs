@@ -10,6 +10,7 @@ mod permission_regressions;
 mod read_tool;
 mod recordings;
 mod red_team;
+mod sandbox_attacks;
 mod sandboxed_commands;
 mod search_tools;
 mod web_fetch;

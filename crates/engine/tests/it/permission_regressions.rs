@@ -532,3 +532,17 @@ fn allow_rules_do_not_cover_guarded_files_unless_they_name_them() {
     assert_eq!(decide(&["allow Edit(/.mcp.json)"], ".mcp.json"), "allow");
     assert_eq!(decide(&["allow Write"], "src/main.rs"), "allow");
 }
+
+#[test]
+fn a_rule_for_the_whole_folder_matches_however_it_is_written() {
+    let workspace = TestWorkspace::new();
+    workspace.write("sub/a.txt", "a");
+    let input = json!({"file_path": workspace.path("sub/a.txt")});
+    for pattern in ["/**", "/*", "/", ".", "./", "./**", "**", "*", ".//sub", "sub//a.txt", "./sub//**", "sub/**"] {
+        for behavior in ["deny", "ask"] {
+            let rule = format!("{behavior} Read({pattern})");
+            let decision = workspace.evaluate(PermissionMode::Default, &[&rule], "Read", &input);
+            assert_eq!(decision_word(&decision), behavior, "{rule}");
+        }
+    }
+}

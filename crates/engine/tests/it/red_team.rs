@@ -528,6 +528,7 @@ async fn folders_with_paths_of_the_sandbox_settings_cannot_be_renamed() {
     let p = world.folder.path().join("p");
     let options = WorkspaceOptions { env, sandbox, output_folder: Some(agent.clone()), ..WorkspaceOptions::default() };
     world.workspace = Workspace::new(&p, options);
+    world.workspace.sandbox().set_restrictions(sandbox_restrictions(&parse_rules(&[]), &world.workspace));
     let call = CallContext { profile: SandboxProfile::Workspace, ..CallContext::new("toolu_1") };
     let command =
         format!("mv src s2; mv tmpl s2; mv {0} {0}2; touch {0}/user-shell.sh; touch {0}/../made", agent.display());

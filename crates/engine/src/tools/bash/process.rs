@@ -22,6 +22,8 @@ use crate::tool::{CallContext, ToolOutput, Workspace};
 const OUTPUT_GRACE: Duration = Duration::from_millis(200);
 /// Time between SIGTERM and SIGKILL.
 const TERMINATION_GRACE: Duration = Duration::from_secs(2);
+/// Time between two checks whether a command that is being ended has exited.
+const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// Maximum size of the file that contains the current folder.
 const MAX_PATH_BYTES: u64 = 4097;
 const SIGTERM: i32 = 15;
@@ -189,27 +191,46 @@ impl ShellProcess {
 
 impl ShellProcess {
     /// Renames guarded files that a sandboxed command created, after its end. Returns a note for
-    /// the model; `None` if there were none.
-    pub(super) fn move_guarded_aside(&self) -> Option<String> {
-        let moved = self.sandboxed_command.as_ref()?.move_guarded_aside();
+    /// the model; `None` if there were none, or at the second call.
+    pub(super) fn move_guarded_aside(&mut self) -> Option<String> {
+        let moved = self.sandboxed_command.take()?.move_guarded_aside();
         let describe = |(from, moved): &(PathBuf, io::Result<PathBuf>)| {
             let outcome = match moved {
                 Ok(to) => format!("It was moved to {}.", to.display()),
                 Err(error) => format!("It could not be moved: {error}. The user should remove it."),
             };
             let from = from.display();
-            format!("The command made {from}, which decides what programs do and needs approval. {outcome}")
+            format!("The command made {from}, which needs approval. {outcome}")
         };
         (!moved.is_empty()).then(|| moved.iter().map(describe).collect::<Vec<_>>().join("\n"))
     }
 }
 
 impl Drop for ShellProcess {
+    /// Ends a command whose call was cancelled.
     fn drop(&mut self) {
         if !self.has_ended {
+            if self.sandboxed_command.as_ref().is_some_and(SandboxedCommand::can_write) {
+                self.end_sandboxed();
+            }
             let _ = self.child.start_kill();
         }
+        if let Some(moved) = self.move_guarded_aside() {
+            tracing::warn!(target: "quipu::sandbox", "{moved}");
+        }
         let _ = std::fs::remove_file(&self.cwd_file);
+    }
+}
+
+impl ShellProcess {
+    /// Ends the shell and waits until nothing that it started runs any more, so that what it created
+    /// can be moved aside. Blocks, because a value that is dropped cannot await.
+    fn end_sandboxed(&mut self) {
+        let _ = self.child.signal(SIGTERM);
+        let latest = Instant::now() + TERMINATION_GRACE;
+        while Instant::now() < latest && matches!(self.child.try_wait(), Ok(None)) {
+            std::thread::sleep(EXIT_POLL_INTERVAL);
+        }
     }
 }
 

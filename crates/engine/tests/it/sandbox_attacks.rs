@@ -1,0 +1,155 @@
+//! Attempts of commands that run in the profile `Workspace` without approval on files that rules, the
+//! `sandbox` settings or their names protect.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use quipu_engine::testing::permission::sandbox_restrictions;
+use quipu_engine::testing::sandbox::SandboxProfile;
+use quipu_engine::testing::tool::{CallContext, WorkspaceOptions};
+use serde_json::{Value, json};
+
+use crate::sandboxed_commands::{kernel_can, real_sandbox_options};
+use crate::{TestWorkspace, output_text, parse_rules};
+
+/// A workspace with files to attack, and the settings `sandbox.filesystem` and the rules that protect
+/// them.
+fn attacked_workspace(filesystem: &Value, rules: &[&str]) -> TestWorkspace {
+    let env = [("PATH", std::env::var_os("PATH").unwrap())];
+    let mut sandbox = real_sandbox_options();
+    sandbox.settings = serde_json::from_value(json!({"enabled": true, "filesystem": filesystem})).unwrap();
+    let env = env.into_iter().map(|(name, value)| (name.into(), value)).collect();
+    let workspace = TestWorkspace::with_real_sandbox(WorkspaceOptions { env, sandbox, ..WorkspaceOptions::default() });
+    for name in ["secret/key", ".env"] {
+        workspace.write(name, "SECRET\n");
+    }
+    for name in ["kept", "sub/a", ".git/config", "secret/.npmrc", "secret/in/.git/config", ".envrc"] {
+        workspace.write(name, "old\n");
+    }
+    let restrictions = sandbox_restrictions(&parse_rules(rules), &workspace.inner);
+    workspace.inner.sandbox().set_restrictions(restrictions);
+    workspace
+}
+
+/// Runs a command as if nothing but the sandbox had approved it.
+async fn run(workspace: &TestWorkspace, command: &str) -> String {
+    let call = CallContext { profile: SandboxProfile::Workspace, ..CallContext::new("toolu_1") };
+    output_text(&workspace.run_tool_with("Bash", json!({"command": command}), &call).await)
+}
+
+#[tokio::test]
+async fn a_cancelled_command_leaves_no_guarded_file() {
+    if !kernel_can() {
+        return;
+    }
+    for command in [
+        "echo x > .npmrc; touch begun; sleep 60",
+        "trap '' TERM; touch begun; while :; do echo x > .npmrc; done",
+        "(trap '' TERM HUP; setsid sh -c 'while :; do echo x > .npmrc; done' >/dev/null 2>&1 &) ; touch begun; sleep 60",
+    ] {
+        let workspace = attacked_workspace(&json!({}), &[]);
+        let running = run(&workspace, command);
+        let begun = async {
+            while !workspace.path("begun").exists() || !workspace.path(".npmrc").exists() {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        tokio::select! {
+            output = running => panic!("{command}: {output}"),
+            () = begun => {}
+        }
+        // The call was dropped, as by an interrupt.
+        assert!(!workspace.path(".npmrc").exists(), "{command}");
+        assert!(workspace.path("npmrc.moved-aside-1").exists(), "{command}");
+    }
+}
+
+#[tokio::test]
+async fn settings_protect_files_wherever_the_command_starts() {
+    if !kernel_can() {
+        return;
+    }
+    let check = async |filesystem: Value, rules: &[&str]| {
+        for folder in ["", "sub"] {
+            let workspace = attacked_workspace(&filesystem, rules);
+            workspace.inner.set_cwd(workspace.path(folder));
+            let p = workspace.inner.root().display().to_string();
+            let output = run(&workspace, &format!("cd {p}; cat .env secret/key; echo x >> kept; rm -f kept")).await;
+            assert!(!output.contains("SECRET"), "{filesystem} {rules:?} in '{folder}': {output}");
+            assert_eq!(workspace.read_text("kept"), "old\n", "{filesystem} {rules:?} in '{folder}'");
+        }
+    };
+    check(json!({"denyRead": ["secret", ".env"], "denyWrite": ["kept"]}), &[]).await;
+    check(json!({"denyRead": ["./secret/", "sub/../.env"], "denyWrite": ["./kept"]}), &[]).await;
+    check(json!({"denyRead": ["secret/**", ".e*"], "denyWrite": ["k?pt"]}), &[]).await;
+    check(json!({"denyRead": ["**/key", "**/.env"], "denyWrite": ["**/kept"]}), &[]).await;
+    // Nothing asks before a file is used in the sandbox.
+    check(json!({}), &["ask Read(.env)", "ask Read(secret/**)", "ask Edit(kept)"]).await;
+    check(json!({}), &["deny Read(.env)", "ask Read(./secret//key)", "deny Write(./kept)"]).await;
+}
+
+#[tokio::test]
+async fn a_file_that_must_not_be_written_cannot_be_created() {
+    if !kernel_can() {
+        return;
+    }
+    let check = async |filesystem: Value, rules: &[&str], made: &str| {
+        let workspace = attacked_workspace(&filesystem, rules);
+        let parent = Path::new(made).parent().unwrap().display().to_string();
+        let output = run(&workspace, &format!("mkdir -p ./{parent}; echo x > {made}")).await;
+        assert!(!workspace.path(made).exists() && output.contains("needs approval"), "{made}: {output}");
+    };
+    check(json!({"denyWrite": ["made"]}), &[], "made").await;
+    check(json!({"denyWrite": ["ci/flows"]}), &[], "ci/flows/x").await;
+    check(json!({"denyWrite": ["*.lock"]}), &[], "a.lock").await;
+    check(json!({}), &["deny Edit(dist/**)"], "dist/a.js").await;
+    check(json!({}), &["deny Edit(*.lock)"], "sub/new.lock").await;
+    check(json!({}), &["ask Write(./sub/made)"], "sub/made").await;
+}
+
+#[tokio::test]
+async fn deny_rules_hold_in_folders_that_the_settings_make_writable() {
+    if !kernel_can() {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let out = out.path().canonicalize().unwrap();
+    fs::create_dir(out.join("lib")).unwrap();
+    fs::write(out.join("lib/conf"), "old\n").unwrap();
+    let (conf, new) = (format!("deny Edit(/{}/lib/conf)", out.display()), format!("deny Edit(/{}/new)", out.display()));
+    let workspace = attacked_workspace(&json!({"allowWrite": [out]}), &[&conf, &new]);
+    let output =
+        run(&workspace, &format!("cd {}; echo x >> lib/conf; echo x > new; echo x > other", out.display())).await;
+    assert_eq!(fs::read_to_string(out.join("lib/conf")).unwrap(), "old\n", "{output}");
+    assert!(!out.join("new").exists() && out.join("other").exists(), "{output}");
+
+    let workspace = attacked_workspace(&json!({"allowWrite": [out.join("lib")], "denyWrite": [out]}), &[]);
+    let output = run(&workspace, &format!("echo x >> {}/lib/conf", out.display())).await;
+    assert_eq!(fs::read_to_string(out.join("lib/conf")).unwrap(), "old\n", "{output}");
+}
+
+#[tokio::test]
+async fn existing_files_are_not_taken_for_new_ones() {
+    if !kernel_can() {
+        return;
+    }
+    let check = async |rules: &[&str], is_writable: bool| {
+        let workspace = attacked_workspace(&json!({}), rules);
+        workspace.inner.add_folder(&workspace.path("sub"));
+        for _ in 0..2 {
+            let output = run(&workspace, "touch sub/b 2>/dev/null; echo done").await;
+            assert_eq!(output, "done", "{rules:?}");
+        }
+        assert_eq!(workspace.path("sub/b").exists(), is_writable, "{rules:?}");
+        for name in [".git/config", "secret/.npmrc", "secret/in/.git/config", ".envrc", "kept"] {
+            assert_eq!(workspace.read_text(name), "old\n", "{rules:?} {name}");
+        }
+    };
+    check(&[], true).await;
+    check(&["deny Edit(**)"], false).await;
+    check(&["deny Edit(//**)"], false).await;
+    check(&["deny Edit(*)"], false).await;
+    check(&["deny Read(.envrc)", "deny Read(secret/**)", "deny Read(.git/**)"], true).await;
+    check(&["deny Edit(.envrc)", "ask Edit(secret/**)", "deny Edit(kept)"], true).await;
+}
