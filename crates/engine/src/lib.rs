@@ -84,6 +84,7 @@ mod path;
 mod pdf;
 mod permission;
 mod permission_flow;
+mod permission_store;
 mod private_file;
 mod queue;
 mod queue_replay;

@@ -25,6 +25,7 @@ use crate::permission::{
     ApprovalRequest, Decision, DecisionReason, Rule, RuleSource, apply_rules, evaluate_target, file_target,
     needs_user_interaction,
 };
+use crate::permission_store::store_update;
 use crate::sandbox::SandboxProfile;
 use crate::tool::{CallContext, Tool, ToolOutput};
 
@@ -315,22 +316,26 @@ impl AgentContext<'_> {
         }
     }
 
-    /// Applies the rule updates of a permission response, as far as settings allow them.
+    /// Applies the rule updates of a permission response, as far as settings allow them, and stores them
+    /// where they belong.
     pub(crate) fn apply_permission_updates(&self, updates: &Json) {
         let Ok(updates) = updates.read::<Vec<PermissionUpdate>>() else { return };
         let only_managed = self.session.settings().has_only_managed_rules();
         for update in updates.into_iter().filter(|update| may_apply(update, only_managed)) {
-            // An invalid update changes nothing.
-            let mode = self.session.permissions.change_rules(|rules| {
+            let applied = self.session.permissions.change_rules(|rules| {
                 let mode = rules.apply(&update, self.workspace);
                 apply_rules(rules, self.workspace);
                 mode
             });
             self.session.memory.clear_path_rules();
-            if let Ok(Some(mode)) = mode
-                && self.session.can_use_mode(mode)
-            {
-                self.session.set_mode(mode);
+            match applied {
+                Ok(None) => {}
+                Ok(Some(mode)) if self.session.can_use_mode(mode) => self.session.set_mode(mode),
+                // An invalid update changes nothing.
+                Ok(Some(_)) | Err(_) => continue,
+            }
+            if let Err(warning) = store_update(self.session, &update) {
+                self.session.output.warn_on_stderr(warning);
             }
         }
     }

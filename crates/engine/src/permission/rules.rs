@@ -78,7 +78,7 @@ impl RuleSet {
     /// Applies an update to the rules or to the folders of the workspace, or returns the mode
     /// that it sets.
     ///
-    /// The caller decides whether the mode may be entered and writes settings files.
+    /// The caller decides whether the mode may be entered and stores the update.
     pub fn apply(
         &mut self,
         update: &PermissionUpdate,

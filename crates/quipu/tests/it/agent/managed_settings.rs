@@ -162,6 +162,30 @@ fn where_only_managed_rules_allow_a_hosts_answer_may_still_deny() {
 }
 
 #[test]
+fn rules_of_a_hosts_answer_are_stored_where_they_belong() {
+    let agent = ScriptedAgent::new("touch.yaml");
+    agent.write(".claude/settings.local.json", r#"{"env": {"A": "b"}}"#);
+    let rule = json!({"toolName": "Bash", "ruleContent": "true"});
+    for destination in ["session", "localSettings", "userSettings"] {
+        let mut process = agent.spawn(&["--permission-prompt-tool", "stdio"]);
+        process.send_prompt("touch a file");
+        process.read_until(|line| line["request"]["subtype"] == "can_use_tool");
+        let add = json!({"type": "addRules", "behavior": "allow", "destination": destination, "rules": [rule]});
+        process.send_response(
+            json!({"behavior": "allow", "updatedInput": {"command": "true"}, "updatedPermissions": [add]}),
+        );
+        process.read_result();
+        process.end();
+    }
+    let read = |path: &str| -> Value {
+        serde_json::from_str(&fs::read_to_string(agent.folder.path.join(path)).unwrap()).unwrap()
+    };
+    let stored = json!({"allow": ["Bash(true)"]});
+    assert_eq!(read(".claude/settings.local.json"), json!({"env": {"A": "b"}, "permissions": stored}));
+    assert_eq!(read(".claude/settings.json"), json!({"permissions": stored}));
+}
+
+#[test]
 fn deny_rules_apply_to_the_input_that_a_host_changed() {
     let agent = ScriptedAgent::new("touch.yaml");
     let managed = r#"{"permissions": {"deny": ["Bash(rm:*)"]}}"#;
