@@ -131,10 +131,22 @@ pub(crate) fn has_guarded_name(path: &Path) -> bool {
 /// turn the folder into one: it contains `HEAD`, with `objects` and `refs` or with
 /// `commondir`, which says where these are.
 pub(crate) fn is_in_repository(path: &Path) -> bool {
-    path.ancestors().zip(path.ancestors().skip(1)).any(|(inside, folder)| {
-        let has = |name: &str| inside.ends_with(name) || folder.join(name).exists();
+    path.ancestors().any(is_directly_in_repository)
+}
+
+/// As [`is_in_repository`], for the folder that contains the path.
+fn is_directly_in_repository(path: &Path) -> bool {
+    path.parent().is_some_and(|folder| {
+        let has = |name: &str| path.ends_with(name) || folder.join(name).exists();
         has("HEAD") && (has("commondir") || has("objects") && has("refs"))
     })
+}
+
+/// Whether a file or folder decides which programs git runs in the repository that contains it, or
+/// that its folder is one.
+pub(crate) fn is_repository_part(path: &Path) -> bool {
+    let names = ["HEAD", "config", "config.worktree", "hooks", "commondir"];
+    names.iter().any(|name| path.ends_with(name)) && is_directly_in_repository(path)
 }
 
 /// Normalises a name as some file systems do: HFS+ ignores case and invisible characters,

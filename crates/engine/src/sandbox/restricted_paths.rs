@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use notify::event::{EventKind, ModifyKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
-use crate::guarded_paths::{CONFIG_FOLDERS, GuardedHome, has_guarded_name, is_in_repository};
+use crate::guarded_paths::{CONFIG_FOLDERS, GuardedHome, has_guarded_name, is_repository_part};
 use crate::path::resolve;
 use crate::safe_file;
 
@@ -75,15 +75,15 @@ pub(super) struct GuardedPath {
     /// The file that a link points to; `None` if it does not exist or is outside the session's
     /// folders, where commands cannot replace it.
     target: Option<FileId>,
-    /// Whether a rule refuses to change it.
-    is_refused: bool,
+    /// Whether another file may have taken its name because programs outside the sandbox replaced it:
+    /// a file that a rule refuses to change, or a part of a repository, which git replaces.
+    is_replaceable: bool,
 }
 
 impl GuardedPath {
-    /// Whether the path existed before. If it is one that a rule refuses to change, programs outside
-    /// the sandbox may have replaced the file meanwhile.
+    /// Whether the path existed before.
     pub(super) fn existed(&self, before: &[Self]) -> bool {
-        before.iter().any(|old| old == self || self.is_refused && old.path == self.path)
+        before.iter().any(|old| old == self || self.is_replaceable && old.path == self.path)
     }
 
     fn new(path: &Path, data: &fs::Metadata, folders: &[PathBuf]) -> Self {
@@ -93,7 +93,7 @@ impl GuardedPath {
             path: path.to_owned(),
             file: FileId::new(data),
             target: target.as_ref().map(FileId::new),
-            is_refused: false,
+            is_replaceable: false,
         }
     }
 }
@@ -224,22 +224,22 @@ fn find_restricted(
         // Inside it may be written, whatever protects its parent folders.
         held &= !writable.contains(&path);
         let is_inside = || folders.iter().any(|folder| path.starts_with(folder));
-        let is_part =
-            |names: &[&str]| names.iter().any(|name| path.ends_with(name)) && is_inside() && is_in_repository(&path);
-        // Git needs `HEAD` to treat a folder as a repository.
         let has_name = || has_guarded_name_below(&path, folders) || home.hidden_name(&path).is_some();
         // A link in a guarded folder may point to a file outside it.
-        let named = guarded && ((!held || data.is_symlink()) && has_name() || !held && is_part(&["HEAD"]));
+        let named = guarded && (!held || data.is_symlink()) && has_name();
+        let is_part = guarded && !held && is_inside() && is_repository_part(&path);
         let is_refused = guarded && !held && (refused.unwritable.matches)(&path);
-        if named || is_refused {
-            found.guarded.push(GuardedPath { is_refused, ..GuardedPath::new(&path, &data, folders) });
+        let is_guarded = named || is_part || is_refused;
+        if is_guarded {
+            let is_replaceable = !named;
+            found.guarded.push(GuardedPath { is_replaceable, ..GuardedPath::new(&path, &data, folders) });
         }
         if (refused.unreadable.matches)(&path) {
             found.covered.extend(resolve(&path).filter(|real| real.exists()));
             found.links.extend(data.is_symlink().then_some(path));
             continue;
         }
-        if named || is_refused || (guarded && !held && is_part(&["config", "hooks", "commondir"])) {
+        if is_guarded {
             held = true;
             // A guarded link may lead to a folder of the session, which stays writable.
             let is_protected = |real: &PathBuf| real.exists() && (is_refused || !folders.contains(real));
@@ -271,14 +271,16 @@ fn has_guarded_name_below(path: &Path, folders: &[PathBuf]) -> bool {
 }
 
 /// Returns all guarded paths in the session's folders and those in `writable` that `refused` names,
-/// except those below another one. Without a limit, because a command could otherwise hide one behind
-/// many files; and in folders that cannot be listed, which are made accessible to their owner.
+/// except those below another one; with `inside` only these paths and what is in them. Without a limit,
+/// because a command could otherwise hide one behind many files; and in folders that cannot be listed,
+/// which are made accessible to their owner.
 pub(super) fn find_guarded_paths(
     refused: &SandboxRestrictions,
     home: GuardedHome<'_>,
     writable: &[PathBuf],
+    inside: Option<Vec<PathBuf>>,
 ) -> Vec<GuardedPath> {
-    let roots = walk_roots(refused, home.folders, &[], writable);
+    let roots = inside.unwrap_or_else(|| walk_roots(refused, home.folders, &[], writable));
     let limits = WalkLimits { max_walked: usize::MAX, max_found: usize::MAX, unlocks_folders: true };
     find_restricted(&roots, refused, home, writable, limits).guarded
 }

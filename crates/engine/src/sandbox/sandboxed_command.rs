@@ -13,6 +13,7 @@ use super::policy::{NetworkAccess, Policy};
 use super::restricted_paths::{GuardedPath, PathMatcher, SandboxRestrictions, find_guarded_paths};
 use super::session_sandbox::{Sandbox, SandboxLevel};
 use super::{CommandContext, SandboxProfile, readable};
+use crate::clock::random_id;
 use crate::guarded_paths::GuardedHome;
 use crate::path::resolve;
 use crate::safe_file;
@@ -235,18 +236,29 @@ impl SandboxedCommand {
         let covered: BTreeSet<PathBuf> = self.policy.covered.iter().cloned().collect();
         let unreadable =
             PathMatcher { matches: Arc::new(move |path| covered.contains(path)), ..PathMatcher::default() };
-        let refused =
-            SandboxRestrictions { unreadable, unwritable: self.unwritable.clone(), ..SandboxRestrictions::default() };
-        let mut made = find_guarded_paths(&refused, home, &self.policy.writable);
-        made.retain(|guarded| {
+        let unwritable = self.unwritable.clone();
+        let mut refused = SandboxRestrictions { unreadable, unwritable, ..SandboxRestrictions::default() };
+        let is_new = |guarded: &GuardedPath| {
             let is_kept = guarded.path == self.agent_folder || self.policy.writable.contains(&guarded.path);
             !is_kept && !guarded.existed(&self.guarded_before)
-        });
-        let move_aside = |guarded: GuardedPath| {
-            let moved = move_aside(&guarded.path);
-            (guarded.path, moved)
         };
-        made.into_iter().map(move_aside).collect()
+        let (mut all, mut inside) = (Vec::new(), None);
+        loop {
+            let found = find_guarded_paths(&refused, home, &self.policy.writable, inside.take());
+            let made = found.into_iter().filter(is_new).map(|guarded| (move_aside(&guarded.path), guarded.path));
+            let made: Vec<(PathBuf, io::Result<PathBuf>)> = made.map(|(moved, path)| (path, moved)).collect();
+            // A guarded folder may contain guarded files, which its new name does not disable. Rules
+            // are not applied again: they may match the new name too.
+            let folders =
+                made.iter().filter_map(|(_, moved)| moved.as_ref().ok()).filter_map(|moved| moved.read_dir().ok());
+            let entries: Vec<PathBuf> = folders.flatten().flatten().map(|entry| entry.path()).collect();
+            refused.unwritable = PathMatcher::default();
+            all.extend(made);
+            if entries.is_empty() {
+                return all;
+            }
+            inside = Some(entries);
+        }
     }
 }
 
@@ -256,18 +268,25 @@ fn move_aside(path: &Path) -> io::Result<PathBuf> {
         return Err(io::ErrorKind::IsADirectory.into());
     };
     let name = name.to_string_lossy().trim_start_matches('.').to_owned();
-    let names = (1..=MAX_MOVED_NAMES).map(|n| path.with_file_name(format!("{name}.moved-aside-{n}")));
-    let mut free = names.filter(|to| to.symlink_metadata().is_err());
-    let to = free.next().ok_or(io::ErrorKind::AlreadyExists)?;
-    match safe_file::rename(path, &to) {
-        // The command may have made the folder read-only.
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            safe_file::allow_owner(folder)?;
-            safe_file::rename(path, &to)?;
+    let mut names = (1..=MAX_MOVED_NAMES).map(|n| path.with_file_name(format!("{name}.moved-aside-{n}")));
+    let free = names.find(|to| to.symlink_metadata().is_err());
+    // The command may have taken all these names, or they may be too long.
+    let names = free.into_iter().chain([path.with_file_name(random_id("moved-aside-"))]);
+    let mut outcome = Err(io::ErrorKind::NotFound.into());
+    for to in names {
+        outcome = match safe_file::rename(path, &to) {
+            // The command may have made the folder read-only.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                safe_file::allow_owner(folder).and_then(|()| safe_file::rename(path, &to))
+            }
+            renamed => renamed,
         }
-        renamed => renamed?,
+        .map(|()| to);
+        if outcome.is_ok() {
+            break;
+        }
     }
-    Ok(to)
+    outcome
 }
 
 impl Drop for SandboxedCommand {

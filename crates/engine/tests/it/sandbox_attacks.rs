@@ -153,3 +153,57 @@ async fn existing_files_are_not_taken_for_new_ones() {
     check(&["deny Read(.envrc)", "deny Read(secret/**)", "deny Read(.git/**)"], true).await;
     check(&["deny Edit(.envrc)", "ask Edit(secret/**)", "deny Edit(kept)"], true).await;
 }
+
+#[tokio::test]
+async fn no_part_of_a_repository_appears_whatever_its_name() {
+    if !kernel_can() {
+        return;
+    }
+    let workspace = attacked_workspace(&json!({}), &[]);
+    for name in ["bare/HEAD", "bare/objects/x", "bare/refs/x", "bare/worktrees/w/HEAD", "bare/worktrees/w/commondir"] {
+        workspace.write(name, "old");
+    }
+    let parts = ["bare/config", "bare/config.worktree", "bare/hooks/post-checkout", "bare/worktrees/w/config.worktree"];
+    let made = parts.map(|part| format!("mkdir -p $(dirname {part}); echo x > {part}")).join("; ");
+    let output = run(&workspace, &made).await;
+    for part in parts {
+        assert!(!workspace.path(part).exists(), "{part}: {output}");
+    }
+    let output = run(&workspace, "echo x > bare/worktrees/w/commondir; mv kept bare/HEAD; touch bare/objects/y").await;
+    for part in ["bare/HEAD", "bare/worktrees/w/commondir"] {
+        assert_eq!(workspace.read_text(part), "old", "{part}: {output}");
+    }
+    assert!(workspace.path("bare/objects/y").exists(), "{output}");
+}
+
+#[tokio::test]
+async fn a_command_cannot_take_the_names_for_files_that_are_moved_aside() {
+    if !kernel_can() {
+        return;
+    }
+    let long = format!(".yarnrc{}", "x".repeat(248));
+    for (name, taken) in [(".npmrc", "npmrc"), (".vscode", "vscode"), (&long, "a")] {
+        let workspace = attacked_workspace(&json!({}), &[]);
+        let make = format!("touch {taken}.moved-aside-{{1..1000}}; mkdir {name}");
+        let output = run(&workspace, &make).await;
+        assert!(!workspace.path(name).exists() && output.contains("was moved to"), "{output}");
+    }
+}
+
+#[tokio::test]
+async fn a_folder_that_is_moved_aside_contains_nothing_guarded() {
+    if !kernel_can() {
+        return;
+    }
+    // The rule matches the new names too.
+    let workspace = attacked_workspace(&json!({}), &["deny Edit(**/*aside*)"]);
+    let make = "mkdir -p .zed/.idea/.vscode .hg aside/aside lefthook.d/x; touch .zed/.idea/.vscode/.npmrc .zed/kept; cd .hg; git init -q sub; \
+                mkdir -p a/.git/objects a/.git/refs; echo x > a/.git/HEAD; echo x > a/.git/config";
+    let output = run(&workspace, make).await;
+    let moved = workspace.path("zed.moved-aside-1");
+    assert!(moved.join("kept").exists() && moved.join("idea.moved-aside-1").exists(), "{output}");
+    assert!(moved.join("idea.moved-aside-1/vscode.moved-aside-1/npmrc.moved-aside-1").exists(), "{output}");
+    let repository = workspace.path("hg.moved-aside-1/a/git.moved-aside-1");
+    assert!(repository.join("objects").exists() && !repository.join("HEAD").exists(), "{output}");
+    assert!(!repository.join("config").exists(), "{output}");
+}
