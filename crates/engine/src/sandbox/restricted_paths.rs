@@ -83,7 +83,7 @@ pub(super) struct GuardedPath {
 impl GuardedPath {
     /// Whether the path existed before.
     pub(super) fn existed(&self, before: &[Self]) -> bool {
-        before.iter().any(|old| old == self || self.is_replaceable && old.path == self.path)
+        before.iter().any(|old| old == self || old.is_replaceable && old.path == self.path)
     }
 
     fn new(path: &Path, data: &fs::Metadata, folders: &[PathBuf]) -> Self {
@@ -231,7 +231,8 @@ fn find_restricted(
         let is_refused = guarded && !held && (refused.unwritable.matches)(&path);
         let is_guarded = named || is_part || is_refused;
         if is_guarded {
-            let is_replaceable = !named;
+            // The command itself can replace a link, which cannot be made read-only.
+            let is_replaceable = !named && !data.is_symlink();
             found.guarded.push(GuardedPath { is_replaceable, ..GuardedPath::new(&path, &data, folders) });
         }
         if (refused.unreadable.matches)(&path) {

@@ -106,6 +106,12 @@ async fn a_file_that_must_not_be_written_cannot_be_created() {
     check(json!({}), &["deny Edit(dist/**)"], "dist/a.js").await;
     check(json!({}), &["deny Edit(*.lock)"], "sub/new.lock").await;
     check(json!({}), &["ask Write(./sub/made)"], "sub/made").await;
+
+    let workspace = attacked_workspace(&json!({}), &["deny Edit(link)"]);
+    std::os::unix::fs::symlink("kept", workspace.path("link")).unwrap();
+    let output = run(&workspace, "echo x >> link; rm link; echo x > link").await;
+    assert!(!workspace.path("link").exists() && output.contains("needs approval"), "{output}");
+    assert_eq!(workspace.read_text("kept"), "old\n", "{output}");
 }
 
 #[tokio::test]
