@@ -1,17 +1,46 @@
-// Measures the page on a session of 44,000 entries and 200 MB: node scripts/measure.mjs [ENTRIES] [MEGABYTES]
-// Needs a release build of quipu (QUIPU) and Chromium. Prints a table for docs/bench.md.
-import { readFileSync, rmSync } from "node:fs";
+// Measures the page on a session of 44,000 entries and 200 MB and on one of 20 MB: node scripts/measure.mjs [MEGABYTES…]
+// Needs a release build of quipu (QUIPU) and Chromium. With QUIPU_BENCH_AGENTSVIEW=PATH the same sessions are opened
+// in agentsview, in turn. Prints the table "The page" of docs/bench.md.
+import { rmSync, statSync } from "node:fs";
 import { launchBrowser } from "../e2e/browser.mjs";
-import { startServer } from "../e2e/server.mjs";
 import { SessionWriter, scratchFolder } from "../e2e/sessions.mjs";
+import { agentsview, quipu } from "./measure_programs.mjs";
+import { APPENDED_LIMIT_S, measureSession, SCROLL_LIMIT_S } from "./measure_session.mjs";
 
-const entries = Number(process.argv[2] ?? 44_000);
-const megabytes = Number(process.argv[3] ?? 200);
-const turns = Math.floor(entries / 4);
-const resultBytes = Math.max(100, Math.floor((megabytes * 1e6) / turns - 2600));
+const sizes = process.argv.length > 2 ? process.argv.slice(2).map(Number) : [200, 20];
+const ENTRIES_PER_MEGABYTE = 220;
 
-/** @param {string} home */
-function writeSession(home) {
+/** @typedef {Awaited<ReturnType<typeof measureSession>>} Figures */
+
+/** @type {{ what: string, figure: keyof Figures, unit: string, digits: number, limit: string }[]} */
+const ROWS = [
+  {
+    what: "last screen, from starting the server on a folder it has never seen",
+    figure: "fromStart",
+    unit: "s",
+    digits: 2,
+    limit: "2 s",
+  },
+  { what: "last screen, from the click", figure: "fromClick", unit: "s", digits: 2, limit: "0.4 s" },
+  { what: "an appended line on screen, p95 of 10", figure: "appended", unit: "ms", digits: 0, limit: "150 ms" },
+  { what: "scripts per frame while scrolling, p95 of 300", figure: "frame", unit: "ms", digits: 1, limit: "16 ms" },
+  { what: "page heap after scrolling end to end", figure: "heap", unit: "MB", digits: 0, limit: "60 MB" },
+  { what: "server memory after it", figure: "memory", unit: "MB", digits: 0, limit: "100 MB" },
+  { what: "peak memory of the server", figure: "peak", unit: "MB", digits: 0, limit: "" },
+];
+/** @type {typeof ROWS[number]} */
+const FIRST_LOAD = {
+  what: "first load of the page, gzipped, before lazy chunks",
+  figure: "firstLoad",
+  unit: "kB",
+  digits: 0,
+  limit: "300 kB",
+};
+/** @param {number} megabytes */
+function writeSession(megabytes) {
+  const home = scratchFolder();
+  const turns = Math.floor((megabytes * ENTRIES_PER_MEGABYTE) / 4);
+  const resultBytes = Math.max(100, Math.floor((megabytes * 1e6) / turns - 2600));
   const session = new SessionWriter(home, "20000000-0000-4000-8000-000000000000");
   const text = "The quick brown fox reads src/main.rs and counts 1234 lines.\n";
   let lines = [];
@@ -37,110 +66,51 @@ function writeSession(home) {
     }
   }
   session.write(...lines);
-  return session;
+  const bytes = statSync(session.path).size;
+  return { home, writer: session, bytes, turns, last: `Answer ${turns}.` };
 }
 
-/** @param {number} pid */
-const residentMegabytes = (pid) =>
-  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1024;
-/** @param {number[]} values @param {number} share */
-const quantile = (values, share) => [...values].sort((a, b) => a - b)[Math.floor(values.length * share)] ?? 0;
+/**
+ * The better of two runs in each figure.
+ * @param {Figures} one
+ * @param {Figures} two
+ */
+function better(one, two) {
+  const best = { ...one };
+  for (const name of /** @type {(keyof Figures)[]} */ (Object.keys(best)))
+    if (Number.isNaN(best[name]) || two[name] < best[name]) best[name] = two[name];
+  return best;
+}
 
-const home = scratchFolder();
-const session = writeSession(home);
+/** @param {typeof ROWS[number]} row @param {Figures | undefined} figures */
+function cell(row, figures) {
+  if (!figures) return "not measured";
+  const value = figures[row.figure];
+  if (Number.isNaN(value)) return `not shown within ${APPENDED_LIMIT_S} s`;
+  const note =
+    row.figure === "heap" && figures.unscrolled > 0
+      ? ` (${((1 - figures.unscrolled) * 100).toFixed(0)} % scrolled in ${SCROLL_LIMIT_S} s)`
+      : "";
+  return `${value.toFixed(row.digits)} ${row.unit}${note}`;
+}
+
+const command = process.env.QUIPU_BENCH_AGENTSVIEW;
+const peer = command ? agentsview(command) : undefined;
 const browser = await launchBrowser();
-const page = await (await browser.newContext({ viewport: { width: 1280, height: 800 } })).newPage();
-const lastPrompt = page.locator(".scroller").getByText(`Answer ${turns}.`);
-
-const start = performance.now();
-const server = await startServer(home);
-await page.goto(server.address.replace("/#", `/s/${session.id}#`));
-await lastPrompt.waitFor();
-const fromStart = performance.now() - start;
-
-await page.goto(server.origin);
-const link = page.locator(`a[href="/s/${session.id}"]`).first();
-await link.waitFor();
-const fromClick = await page.evaluate(
-  ([id, last]) =>
-    new Promise((resolve) => {
-      const begin = performance.now();
-      const check = () =>
-        document.querySelector(".scroller")?.textContent?.includes(last ?? "")
-          ? resolve(performance.now() - begin)
-          : requestAnimationFrame(check);
-      /** @type {HTMLElement | null} */ (document.querySelector(`a[href="/s/${id}"]`))?.click();
-      check();
-    }),
-  [session.id, `Answer ${turns}.`],
-);
-
-// What an appended line costs, seen in the page. The figures of the turns are read first.
-await page.waitForTimeout(5000);
-await page.evaluate(() => {
-  const seen = /** @type {Record<string, number>} */ ({});
-  Object.assign(window, { seen });
-  new MutationObserver(() => {
-    for (const word of document.querySelector(".scroller")?.textContent?.match(/appended-\d+/g) ?? [])
-      seen[word] ??= Date.now();
-  }).observe(document.body, { childList: true, subtree: true, characterData: true });
-});
-const delays = [];
-for (let index = 1; index <= 10; index += 1) {
-  const written = Date.now();
-  session.write(session.answer([{ type: "text", text: `appended-${index}` }]));
-  await page.waitForTimeout(600);
-  const seen = await page.evaluate(
-    (name) => /** @type {{ seen?: Record<string, number> }} */ (window).seen?.[name],
-    `appended-${index}`,
-  );
-  delays.push(seen ? seen - written : 600);
+console.log("| what | quipu | agentsview | limit |\n|---|--:|--:|--:|");
+for (const [index, megabytes] of sizes.entries()) {
+  const session = writeSession(megabytes);
+  const ours = await measureSession(browser, quipu, session);
+  const theirs =
+    peer && better(await measureSession(browser, peer, session), await measureSession(browser, peer, session));
+  rmSync(session.home, { recursive: true });
+  const size = `${(session.bytes / 1e6).toFixed(0)} MB in ${session.writer.count} entries`;
+  // The limits are for the first session. The first load is the same for all.
+  for (const row of ROWS)
+    console.log(`| ${size}: ${row.what} | ${cell(row, ours)} | ${cell(row, theirs)} | ${index ? "" : row.limit} |`);
+  if (index === 0)
+    console.log(
+      `| ${FIRST_LOAD.what} | ${cell(FIRST_LOAD, ours)} | ${cell(FIRST_LOAD, theirs)} | ${FIRST_LOAD.limit} |`,
+    );
 }
-
-// Time of scripts in each frame of ordinary scrolling; then the whole session passes by.
-const client = await page.context().newCDPSession(page);
-await client.send("Performance.enable");
-const scriptSeconds = async () =>
-  (await client.send("Performance.getMetrics")).metrics.find((metric) => metric.name === "ScriptDuration")?.value ?? 0;
-const frames = [];
-for (let frame = 0; frame < 300; frame += 1) {
-  const before = await scriptSeconds();
-  await page.evaluate(
-    () =>
-      new Promise((done) => {
-        document.querySelector(".scroller")?.scrollBy(0, -300);
-        requestAnimationFrame(() => requestAnimationFrame(done));
-      }),
-  );
-  frames.push(((await scriptSeconds()) - before) * 1000);
-}
-await page.evaluate(async () => {
-  const scroller = /** @type {HTMLElement} */ (document.querySelector(".scroller"));
-  for (let at = scroller.scrollTop; at > 0; at -= 3000) {
-    scroller.scrollTop = at;
-    await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-  }
-});
-await page.waitForTimeout(1000);
-await client.send("HeapProfiler.collectGarbage");
-const metrics = Object.fromEntries(
-  (await client.send("Performance.getMetrics")).metrics.map((metric) => [metric.name, metric.value]),
-);
-
-console.log(`session of ${session.count} entries and ${(readFileSync(session.path).length / 1e6).toFixed(0)} MB\n`);
-console.log("| | measured |\n|---|---|");
-console.log(
-  `| last screen, from starting \`quipu serve\` on a folder it has never seen | ${(fromStart / 1000).toFixed(2)} s |`,
-);
-console.log(`| last screen, from the click | ${(Number(fromClick) / 1000).toFixed(2)} s |`);
-console.log(
-  `| an appended line on screen, median and p95 | ${quantile(delays, 0.5)} ms, ${quantile(delays, 0.95)} ms |`,
-);
-console.log(
-  `| scripts of a frame while scrolling, median and p95 | ${quantile(frames, 0.5).toFixed(1)} ms, ${quantile(frames, 0.95).toFixed(1)} ms |`,
-);
-console.log(`| page heap after it | ${((metrics.JSHeapUsedSize ?? 0) / 1e6).toFixed(0)} MB |`);
-console.log(`| server memory | ${residentMegabytes(server.pid).toFixed(0)} MB |`);
 await browser.close();
-await server.stop();
-rmSync(home, { recursive: true, force: true });
