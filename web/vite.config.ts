@@ -13,5 +13,5 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 1000,
   },
-  server: { proxy: { "/api": { target: backend, headers: { origin: backend } } } },
+  server: { proxy: { "/api": { target: backend, changeOrigin: true, headers: { origin: backend } } } },
 });

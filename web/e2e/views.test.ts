@@ -51,6 +51,25 @@ describe("every view", () => {
     await at.page.emulateMedia({ colorScheme: "light" });
     await at.page.setViewportSize({ width: 1280, height: 800 });
   });
+
+  test("on a phone, costs, times, periods and the newest days are on the screen", async () => {
+    await at.page.setViewportSize({ width: 390, height: 844 });
+    let page = await at.go(`/s/${TIDE}?tab=explain`);
+    const cost = page.locator("table").first().locator("tbody td.right").last();
+    await cost.waitFor();
+    const box = await cost.boundingBox();
+    expect((box?.x ?? 390) + (box?.width ?? 0)).toBeLessThanOrEqual(390);
+    page = await at.go("/sessions");
+    await page.locator(".row .when").first().waitFor({ state: "visible" });
+    page = await at.go("/usage?range=all&by=model");
+    const periods = page.getByRole("radiogroup").first().getByRole("radio");
+    for (const period of await periods.all())
+      expect(await period.evaluate((button) => button.scrollHeight <= button.clientHeight)).toBe(true);
+    const newest = page.locator("svg[role=group] a").last();
+    await newest.waitFor();
+    await expect.poll(async () => (await newest.boundingBox())?.x ?? 390).toBeLessThan(390);
+    await at.page.setViewportSize({ width: 1280, height: 800 });
+  });
 });
 
 test("the timeline of a turn leads to its entries", async () => {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Call, CallBranch } from "../api/model.ts";
-import { colorOf } from "./anatomy.ts";
+import { preferences } from "../state/preferences.svelte.ts";
+import { colorOf, partText } from "./anatomy.ts";
 import { layOut } from "./graph.ts";
 
 const usage = { input: 0, output: 0, cache_write_5m: 0, cache_write_1h: 0, cache_read: 0 };
@@ -47,4 +48,15 @@ test("a subagent gets its own lane, which is free again when it ends", () => {
 test("parts of the context have the colour of the context", () => {
   expect(colorOf("context: reminders")).toBe(colorOf("context"));
   expect(colorOf("something")).toBe("var(--series-6)");
+});
+
+test("parts of a request have names in both languages, and one that the page does not know stays as it is", () => {
+  preferences.set({ language: "zh" });
+  expect(partText("context: reminders")).toBe("上下文: 提醒");
+  expect(partText("context: news")).toBe("上下文: news");
+  preferences.set({ language: "en" });
+  expect(partText("context: reminders")).toBe("context: reminders");
+  expect(partText("tools")).toBe("tools");
+  expect(partText("weather")).toBe("weather");
+  preferences.set({ language: "system" });
 });
