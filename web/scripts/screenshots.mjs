@@ -1,6 +1,7 @@
 // Pictures of every view for the documentation: node scripts/screenshots.mjs ADDRESS FOLDER [--all]
-// ADDRESS is what `quipu serve --demo` prints. Without --all only those that the documentation shows.
-import { mkdirSync } from "node:fs";
+// ADDRESS is what `quipu serve --demo` prints. Each view is a PNG file on a desktop and on a phone; with --all it is one
+// JPEG file of its eight variants: light and dark, desktop and phone, English and Chinese. ONLY=NAME,… names views.
+import { mkdirSync, writeFileSync } from "node:fs";
 import { launchBrowser } from "../e2e/browser.mjs";
 
 const [address = "", folder = ""] = process.argv.slice(2);
@@ -26,8 +27,6 @@ const VIEWS = [
   { name: "conversation-chart", path: `/s/${CHART}`, act: openCards },
   { name: "conversation-unknown", path: `/s/${UNKNOWN}`, act: openCards },
   { name: "conversation-chinese", path: `/s/${CHINESE}` },
-  { name: "new-chat", path: "/chat" },
-  { name: "chat", path: "/chat", act: chatUntilPrompt },
   { name: "changes", path: `/s/${TIDE}?tab=changes` },
   {
     name: "calls",
@@ -42,6 +41,7 @@ const VIEWS = [
   { name: "palette", path: "/", act: (page) => page.keyboard.press("Control+k") },
   { name: "help", path: "/", act: (page) => page.keyboard.press("?") },
   { name: "new-chat", path: "/chat" },
+  // The last one, because its sessions appear on the home page.
   { name: "chat", path: "/chat", act: startDemo },
 ];
 
@@ -60,35 +60,27 @@ async function openCards(page) {
   });
 }
 
-/**
- * Chats with the demo agent until it asks for permission.
- * @param {import("playwright-core").Page} page
- */
-async function chatUntilPrompt(page) {
-  await page.locator("textarea").first().fill("Show me what you can do.");
-  await page.keyboard.press("Enter");
-  await page.locator("section.prompt").first().waitFor({ timeout: 20_000 });
-  await page.waitForTimeout(600);
-}
-
 const SIZES = { desktop: { width: 1440, height: 900 }, phone: { width: 390, height: 844 } };
-const base = new URL(address);
-const browser = await launchBrowser();
-mkdirSync(folder, { recursive: true });
-/** @type {["light" | "dark", "en-US" | "zh-CN", "desktop" | "phone"][]} */
+/** Height of each picture in the file of all variants. */
+const ROW_HEIGHT = 540;
+const MAX_FILE_BYTES = 300_000;
+
+/** @typedef {{ theme: "light" | "dark", language: "en-US" | "zh-CN", size: "desktop" | "phone" }} Variant */
+
+/** @type {Variant[]} */
 const variants = isAll
-  ? [
-      ["light", "en-US", "desktop"],
-      ["dark", "en-US", "desktop"],
-      ["light", "zh-CN", "desktop"],
-      ["dark", "zh-CN", "phone"],
-      ["light", "en-US", "phone"],
-    ]
+  ? ["en-US", "zh-CN"].flatMap((language) =>
+      ["desktop", "phone"].flatMap((size) =>
+        ["light", "dark"].map((theme) => /** @type {Variant} */ ({ theme, language, size })),
+      ),
+    )
   : [
-      ["light", "en-US", "desktop"],
-      ["dark", "zh-CN", "phone"],
+      { theme: "light", language: "en-US", size: "desktop" },
+      { theme: "dark", language: "zh-CN", size: "phone" },
     ];
-for (const [theme, language, size] of variants) {
+
+/** @param {Variant} variant */
+async function openPage({ theme, language, size }) {
   const context = await browser.newContext({
     viewport: SIZES[size],
     colorScheme: theme,
@@ -99,14 +91,58 @@ for (const [theme, language, size] of variants) {
   page.on("console", (message) => message.type() === "error" && console.error(`${theme} ${size}: ${message.text()}`));
   page.on("pageerror", (error) => console.error(`${theme} ${size}: ${error.message}`));
   await page.goto(address);
-  const only = process.env.ONLY?.split(",");
-  for (const view of VIEWS.filter((known) => !only || only.includes(known.name))) {
-    await page.goto(base.origin + view.path);
-    await page.waitForTimeout(1200);
-    await view.act?.(page).catch((error) => console.error(view.name, String(error).split("\n")[0]));
-    await page.waitForTimeout(250);
-    await page.screenshot({ path: `${folder}/${view.name}-${size}-${theme}-${language.slice(0, 2)}.png` });
+  return page;
+}
+
+/**
+ * A view in one variant.
+ * @param {import("playwright-core").Page} page
+ * @param {typeof VIEWS[number]} view
+ */
+async function photograph(page, view) {
+  await page.goto(base.origin + view.path);
+  await page.waitForTimeout(2500);
+  await view.act?.(page).catch((error) => console.error(view.name, String(error).split("\n")[0]));
+  // The actions of an item under the pointer would cover its text.
+  await page.mouse.move(0, 0);
+  await page.waitForTimeout(250);
+  return page.screenshot();
+}
+
+/**
+ * All pictures of a view in one, a row for each language, as large as the limit allows.
+ * @param {Buffer[]} pictures
+ */
+async function combine(pictures) {
+  const context = await browser.newContext({ viewport: { width: 2320, height: 1140 } });
+  const page = await context.newPage();
+  const images = pictures.map(
+    (picture) => `<img height="${ROW_HEIGHT}" src="data:image/png;base64,${picture.toString("base64")}">`,
+  );
+  await page.setContent(
+    `<body style="margin: 16px; background: #888; display: grid; gap: 16px; grid: auto-flow / repeat(4, max-content)">${images.join("")}</body>`,
+  );
+  let quality = 85;
+  let file = await page.screenshot({ type: "jpeg", quality });
+  while (file.length > MAX_FILE_BYTES && quality > 30) {
+    quality -= 5;
+    file = await page.screenshot({ type: "jpeg", quality });
   }
   await context.close();
+  return file;
+}
+
+const base = new URL(address);
+const browser = await launchBrowser();
+mkdirSync(folder, { recursive: true });
+const pages = [];
+for (const variant of variants) pages.push(await openPage(variant));
+const only = process.env.ONLY?.split(",");
+for (const view of VIEWS.filter((known) => !only || only.includes(known.name))) {
+  const pictures = await Promise.all(pages.map((page) => photograph(page, view)));
+  if (isAll) writeFileSync(`${folder}/${view.name}.jpg`, await combine(pictures));
+  else
+    for (const [index, { size, theme, language }] of variants.entries())
+      writeFileSync(`${folder}/${view.name}-${size}-${theme}-${language.slice(0, 2)}.png`, pictures[index] ?? "");
 }
 await browser.close();
