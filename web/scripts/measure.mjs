@@ -22,7 +22,7 @@ const ROWS = [
     limit: "2 s",
   },
   { what: "last screen, from the click", figure: "fromClick", unit: "s", digits: 2, limit: "0.4 s" },
-  { what: "an appended line on screen, p95 of 10", figure: "appended", unit: "ms", digits: 0, limit: "150 ms" },
+  { what: "an appended line on screen, p95", figure: "appended", unit: "ms", digits: 0, limit: "150 ms" },
   { what: "scripts per frame while scrolling, p95 of 300", figure: "frame", unit: "ms", digits: 1, limit: "16 ms" },
   { what: "page heap after scrolling end to end", figure: "heap", unit: "MB", digits: 0, limit: "60 MB" },
   { what: "server memory after it", figure: "memory", unit: "MB", digits: 0, limit: "100 MB" },
@@ -71,16 +71,11 @@ function writeSession(megabytes) {
 }
 
 /**
- * The better of two runs in each figure.
+ * The run that showed the last screen sooner.
  * @param {Figures} one
  * @param {Figures} two
  */
-function better(one, two) {
-  const best = { ...one };
-  for (const name of /** @type {(keyof Figures)[]} */ (Object.keys(best)))
-    if (Number.isNaN(best[name]) || two[name] < best[name]) best[name] = two[name];
-  return best;
-}
+const better = (one, two) => (two.fromClick < one.fromClick ? two : one);
 
 /** @param {typeof ROWS[number]} row @param {Figures | undefined} figures */
 function cell(row, figures) {
