@@ -13,7 +13,7 @@ use crate::hashing::IntegerHasher;
 pub(crate) enum Credit {
     /// With its own usage.
     Own,
-    /// Not index all: an earlier session holds the message.
+    /// Not at all: an earlier session holds the message.
     Copy,
     /// With the usage joined from all copies, because one of them is more complete.
     Merged(Box<MessageUsage>),
