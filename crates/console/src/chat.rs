@@ -110,7 +110,7 @@ pub async fn run_chat(options: ChatOptions, ended: impl Future<Output = ()>) -> 
     let mut chat = Chat::new(options, &client, notices);
     let error = loop {
         chat.draw_if_due().map_err(ChatError::Terminal)?;
-        let wake = chat.next_wake();
+        let wake = chat.next_redraw();
         let next = tokio::select! {
             event = next_event(&mut keys) => match event {
                 Some(Ok(event)) => chat.handle_event(event).map_err(ChatError::Terminal)?,
@@ -129,7 +129,7 @@ pub async fn run_chat(options: ChatOptions, ended: impl Future<Output = ()>) -> 
             Some(notice) = notice_receiver.recv() => chat.show_notice(&notice).map_err(ChatError::Terminal)?,
             () = chat.files.scanned() => chat.update_completion(),
             () = withdrawn(&mut chat.requests) => chat.finish_prompt(None),
-            () = tokio::time::sleep_until(wake.into()) => Next::Continue,
+            () = sleep_until(wake) => Next::Continue,
             () = &mut ended => Next::Exit,
         };
         match next {
@@ -196,6 +196,13 @@ async fn next_event(keys: &mut Option<KeyInput>) -> Option<io::Result<Event>> {
     }
 }
 
+async fn sleep_until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
 /// Waits until the agent withdraws the request that is shown; for ever if none is shown.
 async fn withdrawn(requests: &mut VecDeque<PendingRequest>) {
     match requests.front_mut() {
@@ -240,16 +247,6 @@ impl Chat {
         };
         chat.show_start(client.initialize_response(), recent_items);
         chat
-    }
-
-    /// Time of the next redraw.
-    fn next_wake(&self) -> Instant {
-        let wait = match (self.is_changed, self.status.is_running()) {
-            (true, _) => FRAME_TIME,
-            (false, true) => STATUS_TIME,
-            (false, false) => Duration::from_secs(3600),
-        };
-        self.last_draw + wait
     }
 
     /// Shows the prompt of a permission request after those that wait already.

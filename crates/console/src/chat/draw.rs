@@ -43,9 +43,13 @@ impl Chat {
     }
 
     pub(super) fn draw_if_due(&mut self) -> io::Result<()> {
-        let wait = if self.is_changed { FRAME_TIME } else { STATUS_TIME };
-        let is_due = (self.is_changed || self.status.is_running()) && self.last_draw.elapsed() >= wait;
+        let is_due = self.next_redraw().is_some_and(|time| time <= Instant::now());
         if is_due { self.draw() } else { Ok(()) }
+    }
+
+    /// Time of the next redraw; `None` if nothing changes by itself.
+    pub(super) fn next_redraw(&self) -> Option<Instant> {
+        next_redraw(self.last_draw, self.is_changed, self.status.is_running())
     }
 
     /// Prints new items and redraws the rows below them.
@@ -110,5 +114,26 @@ impl Chat {
         self.style.width = text_width(size);
         self.is_changed = true;
         write_text(&self.screen.resize(size, self.style.width))
+    }
+}
+
+fn next_redraw(last_draw: Instant, is_changed: bool, is_running: bool) -> Option<Instant> {
+    match (is_changed, is_running) {
+        (true, _) => Some(last_draw + FRAME_TIME),
+        (false, true) => Some(last_draw + STATUS_TIME),
+        (false, false) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idle_chat_is_not_redrawn() {
+        let last_draw = Instant::now();
+        assert_eq!(next_redraw(last_draw, false, false), None);
+        assert_eq!(next_redraw(last_draw, false, true), Some(last_draw + STATUS_TIME));
+        assert_eq!(next_redraw(last_draw, true, false), Some(last_draw + FRAME_TIME));
     }
 }

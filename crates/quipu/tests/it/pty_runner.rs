@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 use std::thread;
 
+use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -36,6 +37,8 @@ pub(crate) fn on_terminal(command: &mut Command, columns: u16) -> CapturedOutput
 /// Opens a pseudo-terminal: the end for us, and the one for a command.
 pub(crate) fn open(rows: u16, columns: u16) -> (OwnedFd, File) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    // The command must notice when the terminal is closed, also if the test fails.
+    fcntl_setfd(&master, FdFlags::CLOEXEC).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
     let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
