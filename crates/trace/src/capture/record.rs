@@ -252,7 +252,8 @@ fn parse_header(line: &[u8]) -> Option<Header> {
     let (kind, _) = KINDS.iter().find(|(_, known)| *known == name)?;
     let mut number = || words.next()?.parse::<u64>().ok();
     let (call, micros, length) = (number()?, number()?, usize::try_from(number()?).ok()?);
-    let checksum = u32::from_str_radix(checksum, 16).ok()?;
+    // Only as it is written: capital letters and a sign would be the same number.
+    let checksum = u32::from_str_radix(checksum, 16).ok().filter(|sum| format!("{sum:08x}") == checksum)?;
     let header = Header { kind: *kind, call, micros, length, checked_bytes: fields.len(), checksum };
     (length <= MAX_PAYLOAD_BYTES).then_some(header)
 }

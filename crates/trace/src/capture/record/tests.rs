@@ -2,7 +2,7 @@ use std::io::Cursor;
 
 use proptest::prelude::*;
 
-use super::{Damage, Record, RecordKind, RecordReader, write_record};
+use super::{Damage, Record, RecordKind, RecordReader, parse_header, write_record};
 
 fn file(payloads: &[&[u8]]) -> (Vec<u8>, Vec<usize>) {
     let (mut bytes, mut ends) = (Vec::new(), Vec::new());
@@ -45,6 +45,18 @@ fn a_file_cut_at_any_byte_reads_as_a_prefix() {
         let kept = if whole == 0 { 0 } else { ends[whole - 1] };
         let torn = Damage { offset: kept as u64, length: (length - kept) as u64, is_tail: true };
         assert_eq!(damages, if kept == length { Vec::new() } else { vec![torn] });
+    }
+}
+
+#[test]
+fn a_checksum_has_one_spelling() {
+    let (bytes, _) = file(&[b"one"]);
+    let header = String::from_utf8(bytes[..bytes.iter().position(|byte| *byte == b'\n').unwrap()].to_vec()).unwrap();
+    let (fields, checksum) = header.rsplit_once(' ').unwrap();
+    let parses = |checksum: &str| parse_header(format!("{fields} {checksum}").as_bytes()).is_some();
+    assert!(parses(checksum) && parses("0000000a"));
+    for other in ["0000000A", "+000000a", "00000000a", "a"] {
+        assert!(!parses(other), "{other}");
     }
 }
 
