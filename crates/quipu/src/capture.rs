@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use quipu_trace::capture::{CaptureFolder, CaptureLog, CaptureProxy, LogOptions, LogStats, MAX_FOLDER_BYTES};
+use quipu_trace::capture::{
+    CaptureFolder, CaptureLog, CaptureProxy, DEFAULT_UPSTREAM, LogOptions, LogStats, MAX_FOLDER_BYTES,
+};
 use serde_json::json;
 
 use crate::args::CaptureArgs;
@@ -17,9 +19,6 @@ use crate::global::GlobalArgs;
 use crate::output::Output;
 use crate::time::now;
 use crate::{catalogue, environment, shell};
-
-/// Where calls go unless the user or the environment names another upstream.
-const DEFAULT_UPSTREAM: &str = "https://api.anthropic.com";
 
 pub(crate) fn run(args: &CaptureArgs, global: &GlobalArgs, output: &Output) -> Result<ExitCode> {
     let upstream = args.upstream.clone().unwrap_or_else(default_upstream);

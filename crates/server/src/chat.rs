@@ -13,7 +13,6 @@
 
 mod active_chat;
 mod agents;
-#[cfg_attr(not(feature = "capture"), path = "chat/capture/unavailable.rs")]
 mod capture;
 mod chats;
 mod entries;

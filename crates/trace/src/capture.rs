@@ -27,6 +27,9 @@ mod record;
 #[cfg(feature = "proxy")]
 mod writer;
 
+/// Where calls go unless another address is named.
+pub const DEFAULT_UPSTREAM: &str = "https://api.anthropic.com";
+
 pub use folder::{CaptureFolder, MAX_FOLDER_BYTES, Pruned};
 #[cfg(feature = "proxy")]
 pub use log::{CaptureLog, LogOptions, LogStats};

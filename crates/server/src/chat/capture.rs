@@ -1,86 +1,19 @@
-//! The capture proxy between an agent and the API.
+//! How the calls of a chat are captured.
 
-use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use quipu_trace::capture::CaptureFolder;
 
-use jiff::{SignedDuration, Timestamp};
-use quipu_trace::capture::{CaptureFolder, CaptureLog, CaptureProxy, LogOptions, MAX_FOLDER_BYTES};
-use quipu_transcript::error_chain;
+#[cfg_attr(not(feature = "capture"), path = "capture/unavailable.rs")]
+mod running;
 
-use super::view::ChatCapture;
+pub(super) use running::RunningCapture;
 
-/// Where calls go unless the server or the agent has another address.
-const DEFAULT_API_URL: &str = "https://api.anthropic.com";
-/// Captures that may have been started in the same second.
-const MAX_NAMES: i64 = 60;
-
-/// How the calls of a chat are captured.
+/// Where a capture is written and where its calls go.
 #[derive(Debug, Clone)]
+#[cfg_attr(not(feature = "capture"), expect(dead_code, reason = "nothing is captured"))]
 pub(super) struct CaptureOptions {
     pub(super) folder: CaptureFolder,
     /// Address of the API; the usual one if `None`.
     pub(super) api_url: Option<String>,
     /// Credentials that are masked.
     pub(super) secrets: Vec<String>,
-}
-
-/// A proxy that records the calls of one chat.
-#[derive(Debug)]
-pub(super) struct RunningCapture {
-    proxy: CaptureProxy,
-    path: PathBuf,
-}
-
-impl RunningCapture {
-    /// Starts a proxy on a free port. Fails if the capture cannot be written.
-    pub(super) async fn start(options: &CaptureOptions, now: Timestamp) -> Result<Self, String> {
-        options.folder.prune(MAX_FOLDER_BYTES);
-        let upstream = options.api_url.as_deref().filter(|url| !url.is_empty()).unwrap_or(DEFAULT_API_URL);
-        let (path, log) = create_log(options, upstream, now)?;
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let proxy = CaptureProxy::start(address, upstream, log).await;
-        let proxy = proxy.map_err(|error| format!("cannot capture calls: {}", error_chain(&error)))?;
-        Ok(Self { proxy, path })
-    }
-
-    /// The address that the agent uses.
-    pub(super) fn url(&self) -> String {
-        self.proxy.url()
-    }
-
-    pub(super) fn view(&self) -> ChatCapture {
-        ChatCapture { path: self.path.display().to_string(), calls: self.proxy.log().stats().calls }
-    }
-
-    /// Writes what is left.
-    pub(super) async fn finish(self) {
-        self.proxy.shut_down().await;
-    }
-}
-
-/// Creates the file. Its name is the time; another chat may have taken the same one.
-fn create_log(options: &CaptureOptions, upstream: &str, now: Timestamp) -> Result<(PathBuf, CaptureLog), String> {
-    let mut result = Err("cannot capture calls: no name is free".to_owned());
-    for seconds in 0..MAX_NAMES {
-        let time = now.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(now);
-        let names = options.folder.new_capture(time).map_err(|error| format!("cannot capture calls: {error}"))?;
-        let (path, session_list) = names;
-        if path.exists() {
-            continue;
-        }
-        let log = CaptureLog::create(
-            &path,
-            &LogOptions {
-                upstream: upstream.to_owned(),
-                max_bytes: Some(MAX_FOLDER_BYTES),
-                secrets: options.secrets.clone(),
-                session_list: Some(session_list),
-            },
-        );
-        result = log
-            .map(|log| (path.clone(), log))
-            .map_err(|error| format!("cannot write the capture {}: {error}", path.display()));
-        break;
-    }
-    result
 }

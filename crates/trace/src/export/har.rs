@@ -11,12 +11,10 @@ use serde::Serialize;
 
 use crate::builder::{AGENT_HEADER, PARENT_AGENT_HEADER, SESSION_HEADER};
 use crate::call::{Call, CallEnd};
+use crate::capture::DEFAULT_UPSTREAM;
 use crate::credentials::{exchanges_credentials, is_credential_header};
 use crate::raw_call::{RawCall, RawResponse};
 use crate::trace::Trace;
-
-/// Host of calls whose source records only the path.
-const DEFAULT_HOST: &str = "https://api.anthropic.com";
 
 /// Headers that describe the encoding of a body, which is written decoded.
 const ENCODING_HEADERS: [&str; 3] = ["content-encoding", "content-length", "transfer-encoding"];
@@ -137,7 +135,8 @@ fn entry<'a>(call: &'a Call, raw: &'a RawCall<'_>, hasher: &RandomState) -> Entr
         time: total,
         request: Request {
             method: if raw.method.is_empty() { "POST" } else { &raw.method },
-            url: if raw.url.contains("://") { raw.url.to_string() } else { format!("{DEFAULT_HOST}{}", raw.url) },
+            // Some sources record only the path.
+            url: if raw.url.contains("://") { raw.url.to_string() } else { format!("{DEFAULT_UPSTREAM}{}", raw.url) },
             http_version: "HTTP/1.1",
             cookies: [],
             headers: request_headers(call, raw, hasher),

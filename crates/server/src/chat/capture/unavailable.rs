@@ -3,35 +3,28 @@
 use std::convert::Infallible;
 
 use jiff::Timestamp;
-use quipu_trace::capture::CaptureFolder;
 
-use super::view::ChatCapture;
-
-#[derive(Debug, Clone)]
-pub(super) struct CaptureOptions {
-    pub(super) folder: CaptureFolder,
-    pub(super) api_url: Option<String>,
-    pub(super) secrets: Vec<String>,
-}
+use super::CaptureOptions;
+use crate::chat::view::ChatCapture;
 
 /// There is none.
 #[derive(Debug)]
-pub(super) struct RunningCapture(Infallible);
+pub(in crate::chat) struct RunningCapture(Infallible);
 
 impl RunningCapture {
-    pub(super) async fn start(_: &CaptureOptions, _: Timestamp) -> Result<Self, String> {
+    pub(in crate::chat) async fn start(_: &CaptureOptions, _: Timestamp) -> Result<Self, String> {
         Err("this program was built without captures".to_owned())
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(in crate::chat) fn url(&self) -> String {
         match self.0 {}
     }
 
-    pub(super) fn view(&self) -> ChatCapture {
+    pub(in crate::chat) fn view(&self) -> ChatCapture {
         match self.0 {}
     }
 
-    pub(super) async fn finish(self) {
+    pub(in crate::chat) async fn finish(self) {
         match self.0 {}
     }
 }
