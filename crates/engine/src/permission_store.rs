@@ -20,7 +20,8 @@ pub(crate) fn store_update(session: &Session, update: &PermissionUpdate) -> Resu
         is_changed = object_entry(settings, "permissions").and_then(|all| change_permissions(all, update)).is_some();
     })
     .map_err(|error| format!("cannot store a permission rule in {}: {error}", path.display()))?;
-    if is_changed { Ok(()) } else { Err(format!("cannot store a permission rule in {}: invalid", path.display())) }
+    let reason = "its permissions are not lists in an object";
+    if is_changed { Ok(()) } else { Err(format!("cannot store a permission rule in {}: {reason}", path.display())) }
 }
 
 fn destination(update: &PermissionUpdate) -> Option<&SettingsLocation> {
