@@ -278,8 +278,8 @@ impl MetricsBuilder {
         for block in content.blocks().iter().filter(|block| block.tool_use_id.is_some()) {
             let failed = block.is_error == Some(true);
             self.errors += u64::from(failed);
-            if !failed && let Some(call) = &block.tool_use_id {
-                self.usage.record_search_result(call);
+            if let Some(call) = &block.tool_use_id {
+                self.usage.record_search_result(call, failed);
             }
         }
     }

@@ -85,29 +85,28 @@ impl Prices {
     /// Rates depend on the prompt size of a single request, so the tokens of several
     /// requests must not be summed first.
     pub fn cost(&self, request: &BilledRequest<'_>) -> Cost {
-        if request.model == SYNTHETIC_MODEL {
-            return Cost::Priced { usd: Usd::ZERO, breakdown: CostBreakdown::default() };
-        }
-        match self.effective_rates(request).and_then(|rates| self.breakdown(&rates, request)) {
-            Ok(breakdown) => Cost::Priced { usd: breakdown.total(), breakdown },
-            Err(reason) => Cost::Unpriced { model: request.model.to_owned(), reason },
-        }
+        self.cost_and_cache_savings(request).0
     }
 
-    /// What the prompt cache saved: its tokens at the full input price, less what
-    /// reading and writing them cost.
+    /// The [cost](Self::cost) of one request, and what the prompt cache saved: its tokens at the
+    /// full input price, less what reading and writing them cost.
     ///
-    /// Negative if the written tokens were not read often enough; `None` if the request has
-    /// no price.
-    pub fn cache_savings(&self, request: &BilledRequest<'_>) -> Option<Usd> {
+    /// The savings are negative if the written tokens were not read often enough, and 0 if the
+    /// request has no price.
+    pub fn cost_and_cache_savings(&self, request: &BilledRequest<'_>) -> (Cost, Usd) {
         if request.model == SYNTHETIC_MODEL {
-            return Some(Usd::ZERO);
+            return (Cost::Priced { usd: Usd::ZERO, breakdown: CostBreakdown::default() }, Usd::ZERO);
         }
-        let rates = self.effective_rates(request).ok()?;
-        let paid = self.breakdown(&rates, request).ok()?;
-        let cached = request.tokens.cache_write().saturating_add(request.tokens.cache_read);
-        let uncached = Usd::from_tokens(cached, rates.rates.input, rates.multipliers);
-        Some(uncached - paid.cache_write_5m - paid.cache_write_1h - paid.cache_read)
+        let priced = self.effective_rates(request).and_then(|rates| Ok((self.breakdown(&rates, request)?, rates)));
+        match priced {
+            Ok((paid, EffectiveRates { rates, multipliers })) => {
+                let cached = request.tokens.cache_write().saturating_add(request.tokens.cache_read);
+                let uncached = Usd::from_tokens(cached, rates.input, multipliers);
+                let savings = uncached - paid.cache_write_5m - paid.cache_write_1h - paid.cache_read;
+                (Cost::Priced { usd: paid.total(), breakdown: paid }, savings)
+            }
+            Err(reason) => (Cost::Unpriced { model: request.model.to_owned(), reason }, Usd::ZERO),
+        }
     }
 
     /// The cost of some web searches, which is the same for all models.

@@ -12,7 +12,7 @@ mod tally;
 
 pub(crate) use attribution::Attribution;
 pub use attribution::SubagentAttribution;
-pub use message::{MessageKey, MessageUsage, ServingInfo};
+pub use message::{LineTimes, MessageKey, MessageUsage, ServingInfo};
 pub use tally::{UsageSample, UsageTally};
 
 pub use crate::hash::stable_hash;

@@ -97,8 +97,10 @@ impl UsageLedger {
                 }
             }
         }
-        holders.sort_by_key(|(key, rank, place, _)| (*key, *rank, *place));
-        for same_key in holders.chunk_by(|a, b| a.0 == b.0) {
+        // Messages are large, so pointers to them are sorted.
+        let mut by_key: Vec<_> = holders.iter().collect();
+        by_key.sort_unstable_by_key(|(key, rank, position, _)| (*key, *rank, *position));
+        for same_key in by_key.chunk_by(|a, b| a.0 == b.0) {
             let messages: Vec<&MessageUsage> = same_key.iter().map(|(.., message)| message).collect();
             for ((.., position, _), credit) in same_key.iter().zip(message_copies::credit_holders(&messages)) {
                 match credit {

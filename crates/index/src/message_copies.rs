@@ -39,6 +39,11 @@ pub(crate) fn credit_holders(holders: &[&MessageUsage]) -> Vec<Credit> {
 /// union-find over the marks. Groups and their members keep the order of the holders, and no
 /// group is empty.
 fn group_copies(holders: &[&MessageUsage]) -> Vec<Vec<usize>> {
+    // Nearly always all of them are copies of the first one.
+    let shares_mark = |a: &MessageUsage, b: &MessageUsage| a.copy_marks().any(|mark| b.copy_marks().any(|m| m == mark));
+    if holders.iter().skip(1).all(|holder| shares_mark(holders[0], holder)) {
+        return vec![(0..holders.len()).collect()];
+    }
     // For each holder an earlier member of its group, or itself.
     let mut first: Vec<usize> = (0..holders.len()).collect();
     let mut by_mark: HashMap<u64, usize, BuildHasherDefault<IntegerHasher>> = HashMap::default();
@@ -81,7 +86,7 @@ mod tests {
     use super::*;
 
     fn usage_at(times: &[i64]) -> MessageUsage {
-        MessageUsage { line_times_ms: times.to_vec(), ..MessageUsage::default() }
+        MessageUsage { line_times_ms: times.into(), ..MessageUsage::default() }
     }
 
     #[test]

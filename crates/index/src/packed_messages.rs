@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use quipu_conversation::Tokens;
-use quipu_conversation::usage::{MessageKey, MessageUsage, ServingInfo};
+use quipu_conversation::usage::{LineTimes, MessageKey, MessageUsage, ServingInfo};
 
 /// The messages of one session, packed.
 #[derive(Debug, Default)]
@@ -164,7 +164,7 @@ impl<'a> PackedReader<'a> {
             *before = before.wrapping_add(self.read_zigzag());
             *before
         });
-        let times: Vec<i64> = times.collect();
+        let times: LineTimes = times.collect();
         let time = times.iter().min().and_then(|time| Timestamp::from_millisecond(*time).ok());
         let message = MessageUsage {
             has_usage: true,
@@ -260,7 +260,7 @@ mod tests {
         messages[0].tools = vec!["Bash".into(), "Read".into()];
         messages[2].tools = vec!["Read".into()];
         messages[2].agent = Some("a1".into());
-        messages[0].line_times_ms = vec![1_794_722_225_900, 1_794_722_225_100, i64::MIN, i64::MAX];
+        messages[0].line_times_ms = [1_794_722_225_900, 1_794_722_225_100, i64::MIN, i64::MAX].into_iter().collect();
         messages[1].line_hashes = [7, (1 << 48) - 1];
         messages[1].tokens =
             Tokens { input: u64::MAX, output: 127, cache_write_5m: 128, cache_write_1h: 0, cache_read: 1 };

@@ -5,11 +5,11 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use memchr::memmem::Finder;
+use memchr::memmem::{self, Finder};
 use quipu_conversation::parse_timestamp;
 use quipu_conversation::usage::{MessageUsage, UsageSample, UsageTally};
 use quipu_message::line::readable_text;
-use quipu_message::view::{COST_MARKERS, ContentView, ProgressView, TOOL_RESULT_MARKER, UsageLineView};
+use quipu_message::view::{COST_MARKERS, ContentView, ProgressView, UsageLineView};
 use quipu_message::{Head, ToolName, View};
 use quipu_transcript::find::SessionFiles;
 use quipu_transcript::{FileError, LineReader, RawLine};
@@ -55,7 +55,6 @@ struct UsageScanner {
     started_at: Option<jiff::Timestamp>,
     usage_finders: [Finder<'static>; 2],
     search_finder: Finder<'static>,
-    result_finder: Finder<'static>,
 }
 
 impl UsageScanner {
@@ -65,7 +64,6 @@ impl UsageScanner {
             started_at: None,
             usage_finders: COST_MARKERS.map(Finder::new),
             search_finder: Finder::new(ToolName::WebSearch.as_str()),
-            result_finder: Finder::new(TOOL_RESULT_MARKER),
         }
     }
 
@@ -87,7 +85,7 @@ impl UsageScanner {
         let has_usage = usage.find(bytes).is_some() || is_near_line_end(bytes, cost);
         // Only responses call a search, and responses have usage.
         let calls_search = has_usage && self.search_finder.find(bytes).is_some();
-        let may_answer = self.usage.has_pending_searches() && self.result_finder.find(bytes).is_some();
+        let may_answer = self.usage.pending_searches().any(|call| memmem::find(bytes, call.as_bytes()).is_some());
         if self.started_at.is_none() {
             self.started_at = Head::read(&readable_text(bytes))
                 .ok()
@@ -125,7 +123,7 @@ impl UsageScanner {
                         self.usage.record_search_call(id, index);
                     }
                 }
-                (_, _, Some(call)) if block.is_error != Some(true) => self.usage.record_search_result(call),
+                (_, _, Some(call)) => self.usage.record_search_result(call, block.is_error == Some(true)),
                 _ => {}
             }
         }

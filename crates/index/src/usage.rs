@@ -325,16 +325,17 @@ pub struct UsageAmounts {
 
 impl UsageAmounts {
     pub(crate) fn from_message(message: &MessageUsage, prices: &Prices) -> Self {
+        let (cost, cache_savings) = message.cost_and_cache_savings(prices);
         Self {
             span: message.earliest_time.map(|time| (time, time)),
             messages: 1,
             tokens: message.tokens,
             web_searches: message.web_searches(),
-            cost: match message.cost(prices) {
+            cost: match cost {
                 Cost::Priced { usd, .. } => Ok(usd),
                 Cost::Unpriced { reason, .. } => Err(reason.into()),
             },
-            cache_savings: message.cache_savings(prices).unwrap_or_default(),
+            cache_savings,
         }
     }
 

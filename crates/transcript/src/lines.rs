@@ -91,6 +91,9 @@ impl LineEnding {
 /// Large enough for few reads and for most lines, small enough for the cache of a core.
 const READ_BUFFER_BYTES: usize = 256 << 10;
 
+/// A larger buffer is freed after the file that needed it.
+const MAX_SPARE_BYTES: usize = 4 << 20;
+
 thread_local! {
     /// The buffer of the last reader of this thread, for the next one: commands read thousands of
     /// files, and memory for each would be mapped and zeroed again.
@@ -165,8 +168,10 @@ impl<R: Read> LineReader<R> {
             let most = self.max_line_bytes.saturating_add(2);
             self.buffer.0.resize((self.buffer.0.len() * 2).min(most).max(READ_BUFFER_BYTES), 0);
         }
+        // A larger buffer is used only for a line that needs it.
+        let end = if self.unread.end < READ_BUFFER_BYTES { READ_BUFFER_BYTES } else { self.buffer.0.len() };
         loop {
-            match self.input.read(&mut self.buffer.0[self.unread.end..]) {
+            match self.input.read(&mut self.buffer.0[self.unread.end..end]) {
                 Ok(read) => {
                     self.unread.end += read;
                     return Ok(read);
@@ -227,7 +232,7 @@ struct ReadBuffer(Vec<u8>);
 
 impl Drop for ReadBuffer {
     fn drop(&mut self) {
-        if self.0.len() == READ_BUFFER_BYTES {
+        if self.0.len() <= MAX_SPARE_BYTES {
             // A thread that ends has no use for it.
             let _ = SPARE_BUFFER.try_with(|spare| spare.set(mem::take(&mut self.0)));
         }

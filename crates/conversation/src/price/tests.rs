@@ -228,7 +228,7 @@ fn tokens_without_a_rate_make_the_cost_unknown() {
     check_unpriced(&prices, model, read, UnpricedReason::NoRate { kind: "cache read" });
     let write = request(Tokens { input: 1, ..written(1) });
     check_unpriced(&prices, model, write, UnpricedReason::NoRate { kind: "5m cache write" });
-    assert_eq!(prices.cache_savings(&BilledRequest { model, ..read }), None);
+    assert_eq!(prices.cost_and_cache_savings(&BilledRequest { model, ..read }).1, Usd::ZERO);
 }
 
 #[test]
@@ -352,17 +352,16 @@ fn only_affixes_of_platforms_are_removed_from_a_name() {
 #[test]
 fn savings_are_reads_at_full_price_less_what_the_cache_cost() {
     let prices = Prices::bundled();
-    let savings = |model, request| prices.cache_savings(&BilledRequest { model, ..request }).map(Usd::as_f64);
+    let savings = |model, request| prices.cost_and_cache_savings(&BilledRequest { model, ..request }).1.as_f64();
     let read = request(Tokens { cache_read: M, ..Tokens::default() });
     let write = request(Tokens { cache_write_5m: M, cache_write_1h: M, ..Tokens::default() });
-    assert_eq!(savings("claude-opus-4-5", read), Some(4.5));
-    assert_eq!(savings("claude-opus-4-5", write), Some(-6.25));
-    assert_eq!(savings("claude-sonnet-4", read), Some(5.4));
-    assert_eq!(savings("claude-opus-4-5", input(M)), Some(0.0));
-    assert_eq!(savings("<synthetic>", read), Some(0.0));
-    assert_eq!(savings("claude-opus-4-9", read), None);
-    let fast = prices.cache_savings(&BilledRequest { model: "claude-opus-4-6", speed: Some("fast"), ..read });
-    assert_eq!(fast.map(Usd::as_f64), Some(27.0));
+    assert_eq!(savings("claude-opus-4-5", read), 4.5);
+    assert_eq!(savings("claude-opus-4-5", write), -6.25);
+    assert_eq!(savings("claude-sonnet-4", read), 5.4);
+    assert_eq!(savings("claude-opus-4-5", input(M)), 0.0);
+    assert_eq!(savings("<synthetic>", read), 0.0);
+    assert_eq!(savings("claude-opus-4-9", read), 0.0);
+    assert_eq!(savings("claude-opus-4-6", BilledRequest { speed: Some("fast"), ..read }), 27.0);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use smallvec::SmallVec;
 
 use crate::price::{BilledRequest, Cost, Prices, Usd};
 use crate::tokens::Tokens;
@@ -10,6 +11,9 @@ use crate::tokens::Tokens;
 /// Identifies an API message: the hash of its message id, or of its request id if the line
 /// has no message id.
 pub type MessageKey = u64;
+
+/// Times of the lines of a message. Most messages have few lines, so they need no memory of their own.
+pub type LineTimes = SmallVec<[i64; 3]>;
 
 /// How a message was served: everything its price depends on apart from its tokens.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -45,7 +49,7 @@ pub struct MessageUsage {
     /// Web searches that the message called and that have a successful result.
     pub answered_searches: u64,
     /// Distinct times of its lines, in milliseconds since 1970.
-    pub line_times_ms: Vec<i64>,
+    pub line_times_ms: LineTimes,
     /// Hashes of the UUIDs of its first and last line; 0 if they have none.
     pub line_hashes: [u64; 2],
     /// Names of the tools it calls, each once, in the order of the calls.
@@ -103,16 +107,16 @@ impl MessageUsage {
 
     /// The recorded cost if there is one, or else the cost by `prices`.
     pub fn cost(&self, prices: &Prices) -> Cost {
-        match self.recorded_cost_usd {
-            Some(recorded) => Cost::Priced { usd: Usd::from_f64(recorded), breakdown: Default::default() },
-            None => prices.cost(&self.billed_request()),
-        }
+        self.cost_and_cache_savings(prices).0
     }
 
-    /// What the prompt cache saved compared with sending every token uncached; `None` if the
-    /// message has no price.
-    pub fn cache_savings(&self, prices: &Prices) -> Option<Usd> {
-        prices.cache_savings(&self.billed_request())
+    /// The [cost](Self::cost), and what the prompt cache saved compared with sending every token
+    /// uncached: 0 if the message has no price.
+    pub fn cost_and_cache_savings(&self, prices: &Prices) -> (Cost, Usd) {
+        let (cost, savings) = prices.cost_and_cache_savings(&self.billed_request());
+        let recorded =
+            self.recorded_cost_usd.map(|usd| Cost::Priced { usd: Usd::from_f64(usd), breakdown: Default::default() });
+        (recorded.unwrap_or(cost), savings)
     }
 
     /// Values that a copy of the message in another session shares: the times of its lines

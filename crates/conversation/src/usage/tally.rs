@@ -184,18 +184,20 @@ impl UsageTally {
         }
     }
 
-    /// Records a tool result that is no error; ignored unless it answers a web search.
-    pub fn record_search_result(&mut self, call: &str) {
+    /// Records a tool result; ignored unless it is the first one of a web search. A failed search
+    /// is not counted.
+    pub fn record_search_result(&mut self, call: &str, is_error: bool) {
         if let Some(index) = self.searches.get_mut(call).and_then(Option::take) {
             self.pending_searches -= 1;
-            self.messages[index].answered_searches += 1;
+            self.messages[index].answered_searches += u64::from(!is_error);
             self.mark_changed(index);
         }
     }
 
-    /// Whether any web search has no result yet.
-    pub fn has_pending_searches(&self) -> bool {
-        self.pending_searches > 0
+    /// Ids of the tool calls that search the web and have no result yet.
+    pub fn pending_searches(&self) -> impl Iterator<Item = &str> {
+        let calls = self.searches.iter().filter(|_| self.pending_searches > 0);
+        calls.filter(|(_, message)| message.is_some()).map(|(call, _)| call.as_str())
     }
 
     /// The messages, in the order they first appeared.
