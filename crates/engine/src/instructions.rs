@@ -145,6 +145,10 @@ impl InstructionCollector {
 
     /// Adds a file and its imports. `within` is the folder that it applies to; `None` for the user's.
     fn add_file(&mut self, path: &Path, kind: &MemoryType, within: Option<&Path>, depth: usize) {
+        // Most candidates do not exist. This is one system call, following links one for each component.
+        if depth == 0 && path.symlink_metadata().is_err() {
+            return;
+        }
         let target = TargetPath::new(path);
         let Some(real) = target.real.clone().filter(|real| real.symlink_metadata().is_ok()) else { return };
         if depth > MAX_IMPORT_DEPTH || real.is_dir() || !self.visited.insert(real.clone()) {
@@ -175,6 +179,9 @@ impl InstructionCollector {
 
     /// Adds all Markdown files of a folder and the folders below it, by name; each folder once.
     fn add_rules_folder(&mut self, folder: &Path, kind: &MemoryType, within: Option<&Path>) {
+        if folder.symlink_metadata().is_err() {
+            return;
+        }
         let Some(real) = resolve(folder).filter(|real| self.visited.insert(real.clone())) else { return };
         let mut paths: Vec<PathBuf> =
             fs::read_dir(real).into_iter().flatten().flatten().take(MAX_FILES).map(|entry| entry.path()).collect();

@@ -162,7 +162,7 @@ impl Writer {
         queue.items.extend(lines.into_iter().map(QueueItem::Line));
         queue.items.push_back(QueueItem::Commit { sync, on_written: done });
         queue.queued_commits += 1;
-        self.shared.wake.notify_one();
+        self.wake_thread(queue);
     }
 
     /// Writes these lines, but leaves the unfinished assistant entries at the end of the queue.
@@ -177,7 +177,7 @@ impl Writer {
         queue.items.push_back(QueueItem::Commit { sync, on_written: done });
         queue.items.extend(answers);
         queue.queued_commits += 1;
-        self.shared.wake.notify_one();
+        self.wake_thread(queue);
     }
 
     /// Queues an assistant entry, which is written with the next commit or after `max_open_delay`. The
@@ -191,6 +191,7 @@ impl Writer {
         let answer = Arc::new(Mutex::new(QueuedAssistant { entry: answer, state: QueuedState::Open }));
         let mut queue = lock(&self.shared.queue);
         let (now, follows) = (Instant::now(), !queue.items.is_empty());
+        let due_before = queue.next_due();
         queue.items.push_back(QueueItem::Assistant(Arc::clone(&answer)));
         if queue.items.len() >= MAX_QUEUED_ENTRIES {
             queue.flush_last_at = Some(now);
@@ -200,7 +201,7 @@ impl Writer {
             }
             queue.flush_last_at = Some(now + max_open_delay);
         }
-        self.shared.wake.notify_one();
+        self.wake_thread_if_due_earlier(queue, due_before);
         QueuedHandle(answer)
     }
 
@@ -208,9 +209,22 @@ impl Writer {
     pub(crate) fn write_within(&self, delay: Duration) {
         let mut queue = lock(&self.shared.queue);
         if !queue.items.is_empty() {
-            let due = Instant::now() + delay;
+            let (due, due_before) = (Instant::now() + delay, queue.next_due());
             queue.flush_last_at = Some(queue.flush_last_at.map_or(due, |at| at.min(due)));
-            self.shared.wake.notify_one();
+            self.wake_thread_if_due_earlier(queue, due_before);
+        }
+    }
+
+    /// Wakes the thread. The lock is released first, because the thread would wait for it.
+    fn wake_thread(&self, queue: MutexGuard<'_, WriterQueue>) {
+        drop(queue);
+        self.shared.wake.notify_one();
+    }
+
+    /// Wakes the thread if it would sleep too long.
+    fn wake_thread_if_due_earlier(&self, queue: MutexGuard<'_, WriterQueue>, due_before: Option<Instant>) {
+        if due_before.is_none_or(|before| queue.next_due().is_some_and(|due| due < before)) {
+            self.wake_thread(queue);
         }
     }
 
@@ -250,7 +264,7 @@ impl WriterThread {
         let mut queue = lock(&shared.queue);
         loop {
             let now = Instant::now();
-            let next_due = queue.flush_at.into_iter().chain(queue.flush_last_at).min();
+            let next_due = queue.next_due();
             queue = if queue.queued_commits > 0 || queue.closed || next_due.is_some_and(|due| due <= now) {
                 let ready = queue.take_ready(now);
                 let closed = queue.closed;
@@ -325,6 +339,11 @@ impl WriterThread {
 }
 
 impl WriterQueue {
+    /// When the next assistant entry must be written, even if nothing is committed.
+    fn next_due(&self) -> Option<Instant> {
+        self.flush_at.into_iter().chain(self.flush_last_at).min()
+    }
+
     /// Removes the items to write now: those up to the last commit, and assistant entries after it
     /// that are due. The others may still change.
     fn take_ready(&mut self, now: Instant) -> VecDeque<QueueItem> {

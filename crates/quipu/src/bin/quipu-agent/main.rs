@@ -80,11 +80,12 @@ fn run_agent(flags: Flags) -> Result<u8, EngineError> {
     if options.stream_input {
         host_watch::end_with_host();
     }
-    let code =
-        runtime.block_on(quipu_engine::run(options, read_environment(), cwd, std::io::stdout(), std::io::stderr()));
+    let session = quipu_engine::run(options, read_environment(), cwd, std::io::stdout(), std::io::stderr());
+    // On a thread of the runtime: with `block_on` every event would have to wake the main thread.
+    let ended = runtime.block_on(runtime.spawn(session));
     // A read of stdin may still wait for a host that sends nothing more.
     runtime.shutdown_background();
-    code
+    ended.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
 
 /// The environment variables that are valid UTF-8.
