@@ -6,6 +6,7 @@ next session reads, or in the session."""
 import asyncio
 import json
 import os
+import subprocess
 from pathlib import Path
 
 from claude_agent_sdk import ClaudeAgentOptions, PermissionResultAllow, PermissionUpdate, query
@@ -20,7 +21,7 @@ FILES = {
 }
 
 
-async def run(updates, **more):
+async def run(updates, cwd=CWD, **more):
     """How often permission was requested; the host grants it with these updates."""
     asked = 0
 
@@ -32,9 +33,9 @@ async def run(updates, **more):
     async def prompt():
         yield {"type": "user", "message": {"role": "user", "content": "RUN it"}, "parent_tool_use_id": None}
 
-    made = CWD / "made"
+    made = cwd / "made"
     made.unlink(missing_ok=True)
-    async for _ in query(prompt=prompt(), options=ClaudeAgentOptions(cli_path=AGENT, cwd=CWD, can_use_tool=allow, **more)):
+    async for _ in query(prompt=prompt(), options=ClaudeAgentOptions(cli_path=AGENT, cwd=cwd, can_use_tool=allow, **more)):
         pass
     return f"requests {asked}, ran {made.exists()}"
 
@@ -76,6 +77,47 @@ async def main():
     path.write_text('{"permissions": {"allow": ["Bash(touch made)"]}}')
     gone = [PermissionUpdate(type="removeRules", rules=add_rules("localSettings")[0].rules, behavior="allow", destination="localSettings")]
     print("removed |", (await run(gone, **sources)), "|", written())
+    await in_subfolder(sources)
+
+
+async def in_subfolder(sources):
+    """The same in a subfolder of a repository, whose root has local settings too."""
+    subprocess.run(["git", "init", "-q"], check=True)
+    sub = CWD / "sub"
+    sub.mkdir()
+
+    def files():
+        found = {}
+        for path in sorted(CWD.rglob(".claude/settings*.json")):
+            found[str(path.relative_to(CWD))] = json.loads(path.read_text())
+            path.unlink()
+        return found
+
+    def put(folder, name, settings):
+        path = folder / ".claude" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(settings))
+
+    for destination in ["localSettings", "projectSettings"]:
+        first = await run(add_rules(destination), cwd=sub, **sources)
+        second = await run(None, cwd=sub, **sources)
+        print("subfolder,", destination, "|", first, "|", second, "|", files())
+    rules = ["Bash(touch made)"]
+    for behavior in ["allow", "deny"]:
+        for name in ["settings.json", "settings.local.json"]:
+            put(CWD, name, {"permissions": {behavior: rules}})
+            print("subfolder,", behavior, "in", name, "of the root |", await run(None, cwd=sub, **sources))
+            files()
+    put(CWD, "settings.local.json", {"permissions": {"deny": rules}})
+    put(sub, "settings.local.json", {"permissions": {"allow": rules}})
+    print("subfolder, root denies |", await run(None, cwd=sub, **sources))
+    files()
+    other = PermissionRuleValue(tool_name="Bash", rule_content="other")
+    for kind in ["addRules", "replaceRules", "removeRules"]:
+        put(CWD, "settings.local.json", {"permissions": {"allow": ["Bash(other)", "Read"]}})
+        put(sub, "settings.local.json", {"permissions": {"allow": ["Bash(other)", "WebFetch"]}})
+        update = PermissionUpdate(type=kind, rules=[other], behavior="allow", destination="localSettings")
+        print("subfolder,", kind, "|", await run([update], cwd=sub, **sources), "|", files())
 
 
 asyncio.run(main())

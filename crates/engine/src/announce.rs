@@ -191,10 +191,12 @@ impl AnnouncedFacts {
         let (root, folders) = (ctx.workspace.root(), ctx.workspace.folders());
         let others: Vec<String> =
             folders.iter().filter(|folder| *folder != root).map(|folder| folder.display().to_string()).collect();
+        let git_root = git::git_root(root);
+        let is_worktree = git_root.is_some_and(git::is_worktree);
         let snapshot = EnvironmentSnapshot {
             working_directory: Maybe::Value(root.display().to_string()),
-            is_worktree: Maybe::Value(git::is_worktree(root)),
-            is_git_repo: Maybe::Value(git::git_root(root).is_some()),
+            is_worktree: Maybe::Value(is_worktree),
+            is_git_repo: Maybe::Value(git_root.is_some()),
             additional_working_directories: Maybe::Value(others.clone()),
             platform: Maybe::Value(std::env::consts::OS.to_owned()),
             shell: shell_name(ctx.session).into(),
@@ -204,8 +206,8 @@ impl AnnouncedFacts {
         if self.environment.as_ref().is_some_and(|known| known.to_value() == snapshot.to_value()) {
             return None;
         }
-        let git = match git::git_root(root) {
-            Some(_) if git::is_worktree(root) => "yes, a worktree",
+        let git = match git_root {
+            Some(_) if is_worktree => "yes, a worktree",
             Some(_) => "yes",
             None => "no",
         };

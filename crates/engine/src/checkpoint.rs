@@ -263,7 +263,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::sandbox::{PathMatcher, SandboxRestrictions};
+    use crate::sandbox::{PathMatcher, RestrictionSource, SandboxRestrictions};
     use crate::tool::WorkspaceOptions;
 
     /// The entry of a transcript that names files, each with its backup.
@@ -302,8 +302,11 @@ mod tests {
         let entry = snapshot_entry(&prompt, &[&removed[..], &written].concat());
         let checkpoints = Checkpoints::restore(folder.join("backups"), &folder.join("p"), &[entry]);
         let workspace = Workspace::new(folder.join("p"), WorkspaceOptions::default());
-        let unwritable = PathMatcher { matches: Arc::new(|path| path.ends_with("refused")), ..PathMatcher::default() };
-        workspace.sandbox().set_restrictions(SandboxRestrictions { unwritable, ..SandboxRestrictions::default() });
+        workspace.sandbox().set_restrictions(RestrictionSource::new(|| {
+            let matches = Arc::new(|path: &Path| path.ends_with("refused"));
+            let unwritable = PathMatcher { matches, ..PathMatcher::default() };
+            SandboxRestrictions { unwritable, ..SandboxRestrictions::default() }
+        }));
 
         checkpoints.snapshot(&Uuid::from("33333333-2222-4333-8444-666666666666"), &workspace);
         let copies = fs::read_dir(folder.join("backups")).unwrap();

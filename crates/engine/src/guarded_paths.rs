@@ -1,7 +1,8 @@
 //! Guarded paths: files that control what programs and agents do (git hooks, shell start-up
 //! files, agent settings). No mode but `bypassPermissions` and no broad rule allows changing them.
 
-use std::ffi::OsStr;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
 use quipu_message::text;
@@ -9,8 +10,9 @@ use quipu_message::text;
 use crate::path::{TargetPath, resolve};
 
 /// Guarded folders, at any depth.
-const GUARDED_FOLDERS: [&str; 17] = [
+const GUARDED_FOLDERS: [&str; 18] = [
     ".git",
+    ".githooks",
     ".hg",
     ".jj",
     ".ssh",
@@ -84,15 +86,28 @@ pub(crate) struct GuardedHome<'a> {
     pub(crate) folders: &'a [PathBuf],
     /// The agent's own folder, resolved: it contains a script that runs before commands.
     pub(crate) agent_folder: &'a Path,
+    /// Folders whose `.claude` has settings of the session, resolved.
+    pub(crate) settings_folders: &'a [PathBuf],
+    /// Folders that variables name as those of settings ([`config_folders`]).
+    pub(crate) config_folders: &'a [PathBuf],
+}
+
+/// Returns the folders, resolved, that `CLAUDE_CONFIG_DIR` and `XDG_CONFIG_HOME` name: settings in them
+/// name programs to run, and their names are not known.
+pub(crate) fn config_folders(env: &BTreeMap<OsString, OsString>) -> Vec<PathBuf> {
+    let named = ["CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME"].iter().filter_map(|name| env.get(OsStr::new(name)));
+    named.map(Path::new).filter(|folder| folder.is_absolute()).filter_map(resolve).collect()
 }
 
 impl GuardedHome<'_> {
     /// Returns the hidden name directly in home that a resolved path leads through, or the name of
-    /// the agent's own folder; `None` if it leads through neither, or if home is not in the
-    /// session's folders.
+    /// the agent's own folder or of a folder of settings, unless the session works inside it; `None` if
+    /// it leads through none of them, or if home is not in the session's folders.
     pub(crate) fn hidden_name(self, path: &Path) -> Option<String> {
-        if path.starts_with(self.agent_folder) {
-            return self.agent_folder.file_name().map(comparable);
+        let is_open = |folder: &&PathBuf| self.folders.iter().any(|open| open.starts_with(folder));
+        let config = self.config_folders.iter().filter(|folder| !is_open(folder)).map(PathBuf::as_path);
+        if let Some(folder) = config.chain([self.agent_folder]).find(|folder| path.starts_with(folder)) {
+            return folder.file_name().map(comparable);
         }
         let home = self.home?;
         let name = comparable(path.strip_prefix(home).ok()?.iter().next()?);
@@ -107,19 +122,27 @@ pub(crate) fn is_guarded(path: &Path, home: GuardedHome<'_>) -> bool {
     let named = |path: &Path| guarded_names(path).next().is_some() || home.hidden_name(path).is_some();
     let target = TargetPath::new(path);
     target.names().any(|path| named(path) || is_in_repository(path))
-        || target.real.is_some_and(|real| is_target_of_guarded_link(&real, home.folders))
+        || target.real.is_some_and(|real| is_target_of_guarded_link(&real, home))
 }
 
-/// Whether a link with a guarded name directly in a folder of the session leads to the path.
-fn is_target_of_guarded_link(real: &Path, folders: &[PathBuf]) -> bool {
-    let entries = folders.iter().filter_map(|folder| folder.read_dir().ok()).flatten().flatten();
-    let mut links = entries.filter(|entry| {
+/// Whether a link with a guarded name directly in a folder of the session, or one in the session's
+/// settings, leads to the path.
+fn is_target_of_guarded_link(real: &Path, home: GuardedHome<'_>) -> bool {
+    let entries = home.folders.iter().filter_map(|folder| folder.read_dir().ok()).flatten().flatten();
+    let links = entries.filter(|entry| {
         entry.file_type().is_ok_and(|kind| kind.is_symlink()) && has_guarded_name(Path::new(&entry.file_name()))
     });
-    links.any(|link| {
-        let target = resolve(&link.path()).filter(|target| !folders.iter().any(|folder| folder.starts_with(target)));
+    let settings = home.settings_folders.iter().flat_map(|folder| settings_paths(folder));
+    links.map(|link| link.path()).chain(settings).any(|link| {
+        let target = resolve(&link)
+            .filter(|target| *target != link && !home.folders.iter().any(|folder| folder.starts_with(target)));
         target.is_some_and(|target| real.starts_with(target))
     })
+}
+
+/// Returns the paths of settings in a folder, which need not exist.
+pub(crate) fn settings_paths(folder: &Path) -> [PathBuf; 3] {
+    [".claude", ".claude/settings.json", ".claude/settings.local.json"].map(|name| folder.join(name))
 }
 
 /// Whether a path contains a guarded name; does not access the file system.

@@ -323,7 +323,7 @@ mod tests {
         let layer = |source, disable_all_hooks| {
             let all = serde_json::json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}});
             let known = KnownSettings { disable_all_hooks, ..serde_json::from_value(all.clone()).unwrap() };
-            SettingsLayer { source, raw: all, known }
+            SettingsLayer { source, folder: None, raw: all, known }
         };
         let count =
             |layers: Vec<SettingsLayer>| Hooks::new(&Settings { layers, ..Settings::default() }, false).list().len();

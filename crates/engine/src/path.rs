@@ -32,8 +32,9 @@ fn follow_links(path: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
             continue;
         }
         let next = real.join(&name);
-        match std::fs::read_link(&next) {
-            Ok(target) => {
+        // The root is no link.
+        match (name != "/").then(|| std::fs::read_link(&next).ok()).flatten() {
+            Some(target) => {
                 links.push(ahead.iter().fold(next, |path, name| path.join(name)));
                 if links.len() > MAX_LINKS {
                     return None;
@@ -41,7 +42,7 @@ fn follow_links(path: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
                 // An absolute target starts with the root, which replaces `real` when joined.
                 push_components_front(&mut ahead, &target);
             }
-            Err(_) => real = next,
+            None => real = next,
         }
     }
     Some((real, links))

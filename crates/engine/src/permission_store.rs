@@ -4,24 +4,33 @@ use quipu_message::control::permission::{PermissionRuleValue, PermissionUpdate};
 use quipu_message::values::SettingsLocation;
 use serde_json::{Map, Value};
 
-use crate::json_file::{edit_object, object_entry};
+use crate::json_file::object_entry;
 use crate::permission::Rule;
 use crate::session::Session;
-use crate::settings::SettingSource;
+use crate::settings::{SettingSource, SettingsFile};
 
 /// Writes an update to its settings file, so that later sessions have it too. Updates for the session
-/// alone are not written.
+/// alone are not written. If several files have settings for the destination, what an update adds is
+/// written to the one with the highest precedence, and what it removes is removed from all.
 pub(crate) fn store_update(session: &Session, update: &PermissionUpdate) -> Result<(), String> {
     let Some(source) = destination(update).and_then(setting_source) else { return Ok(()) };
-    let path = source.path(&session.config_folder, &session.project_folder);
-    let within = (source != SettingSource::User).then_some(session.project_folder.as_path());
-    let mut is_changed = false;
-    edit_object(&path, within, |settings| {
-        is_changed = object_entry(settings, "permissions").and_then(|all| change_permissions(all, update)).is_some();
-    })
-    .map_err(|error| format!("cannot store a permission rule in {}: {error}", path.display()))?;
-    let reason = "its permissions are not lists in an object";
-    if is_changed { Ok(()) } else { Err(format!("cannot store a permission rule in {}: {reason}", path.display())) }
+    let mut files = session.settings_folders().files(source);
+    let Some(file) = files.pop() else { return Ok(()) };
+    edit_permissions(&file, |permissions| remove(permissions, update).and_then(|()| add(permissions, update)))?;
+    let others = files.iter().filter(|file| removes(update) && file.path.exists());
+    others.into_iter().try_for_each(|file| edit_permissions(file, |permissions| remove(permissions, update)))
+}
+
+/// Changes the `permissions` of a settings file; `change` returns `None` if a value has an unexpected type.
+fn edit_permissions(
+    file: &SettingsFile,
+    change: impl FnOnce(&mut Map<String, Value>) -> Option<()>,
+) -> Result<(), String> {
+    let failed = |reason: &str| format!("cannot store a permission rule in {}: {reason}", file.path.display());
+    let mut changed = None;
+    file.edit(|settings| changed = object_entry(settings, "permissions").and_then(change))
+        .map_err(|error| failed(&error.to_string()))?;
+    changed.ok_or_else(|| failed("its permissions are not lists in an object"))
 }
 
 fn destination(update: &PermissionUpdate) -> Option<&SettingsLocation> {
@@ -42,8 +51,34 @@ fn setting_source(destination: &SettingsLocation) -> Option<SettingSource> {
     files.into_iter().find(|source| source.as_str() == destination.as_str())
 }
 
-/// Changes the `permissions` of a settings file; `None` if a value in it has an unexpected type.
-fn change_permissions(permissions: &mut Map<String, Value>, update: &PermissionUpdate) -> Option<()> {
+/// Whether an update removes anything.
+fn removes(update: &PermissionUpdate) -> bool {
+    use PermissionUpdate::{RemoveDirectories, RemoveRules, ReplaceRules};
+    matches!(update, RemoveRules(_) | ReplaceRules(_) | RemoveDirectories(_))
+}
+
+/// Removes from the `permissions` of a settings file what an update removes or replaces; `None` if a value
+/// in it has an unexpected type.
+fn remove(permissions: &mut Map<String, Value>, update: &PermissionUpdate) -> Option<()> {
+    match update {
+        PermissionUpdate::ReplaceRules(body) => {
+            list_entry(permissions, body.behavior.as_str())?.retain(|text| is_rule_of(text, &body.rules));
+        }
+        PermissionUpdate::RemoveRules(body) => {
+            list_entry(permissions, body.behavior.as_str())?.retain(|text| !is_rule_of(text, &body.rules));
+        }
+        PermissionUpdate::RemoveDirectories(body) => {
+            let is_removed = |text: &Value| body.directories.iter().any(|folder| text.as_str() == Some(folder));
+            list_entry(permissions, FOLDERS)?.retain(|text| !is_removed(text));
+        }
+        _ => {}
+    }
+    Some(())
+}
+
+/// Adds to the `permissions` of a settings file what an update adds or sets; `None` if a value in it has an
+/// unexpected type, or if the type of the update is unknown.
+fn add(permissions: &mut Map<String, Value>, update: &PermissionUpdate) -> Option<()> {
     match update {
         PermissionUpdate::AddRules(body) => {
             add_texts(list_entry(permissions, body.behavior.as_str())?, rule_texts(&body.rules));
@@ -53,22 +88,13 @@ fn change_permissions(permissions: &mut Map<String, Value>, update: &PermissionU
             list.clear();
             add_texts(list, rule_texts(&body.rules));
         }
-        PermissionUpdate::RemoveRules(body) => {
-            let removed: Vec<Rule> = body.rules.iter().map(Rule::from).collect();
-            let is_removed =
-                |text: &Value| text.as_str().and_then(Rule::parse).is_some_and(|rule| removed.contains(&rule));
-            list_entry(permissions, body.behavior.as_str())?.retain(|text| !is_removed(text));
-        }
         PermissionUpdate::SetMode(body) => {
             drop(permissions.insert("defaultMode".to_owned(), body.mode.as_str().into()))
         }
         PermissionUpdate::AddDirectories(body) => {
             add_texts(list_entry(permissions, FOLDERS)?, body.directories.clone())
         }
-        PermissionUpdate::RemoveDirectories(body) => {
-            let is_removed = |text: &Value| body.directories.iter().any(|folder| text.as_str() == Some(folder));
-            list_entry(permissions, FOLDERS)?.retain(|text| !is_removed(text));
-        }
+        PermissionUpdate::RemoveRules(_) | PermissionUpdate::RemoveDirectories(_) => {}
         _ => return None,
     }
     Some(())
@@ -76,6 +102,12 @@ fn change_permissions(permissions: &mut Map<String, Value>, update: &PermissionU
 
 /// The setting for folders besides the working directory.
 const FOLDERS: &str = "additionalDirectories";
+
+/// Whether a text of a settings file is one of the rules.
+fn is_rule_of(text: &Value, rules: &[PermissionRuleValue]) -> bool {
+    let rule = text.as_str().and_then(Rule::parse);
+    rule.is_some_and(|rule| rules.iter().any(|other| Rule::from(other) == rule))
+}
 
 fn rule_texts(rules: &[PermissionRuleValue]) -> Vec<String> {
     rules.iter().map(ToString::to_string).collect()
@@ -105,7 +137,8 @@ mod tests {
         let mut permissions = json!({"allow": ["Read"], "deny": ["WebFetch"], "ask": 1});
         let mut change = |update: Value| {
             let update: PermissionUpdate = serde_json::from_str(&update.to_string()).unwrap();
-            let is_changed = change_permissions(permissions.as_object_mut().unwrap(), &update).is_some();
+            let lists = permissions.as_object_mut().unwrap();
+            let is_changed = remove(lists, &update).and_then(|()| add(lists, &update)).is_some();
             (is_changed, permissions.clone())
         };
         let rules = |kind: &str, behavior: &str, content: &str| {

@@ -30,7 +30,7 @@ use crate::output_style::OutputStyle;
 use crate::permission::EffectiveMode;
 use crate::queue::PromptQueue;
 use crate::request_env::RequestEnv;
-use crate::settings::{SettingSource, Settings};
+use crate::settings::{ProjectFolder, SettingSource, Settings, SettingsFolders};
 use crate::telemetry::Telemetry;
 use crate::tool::Workspace;
 use crate::usage::UsageTracker;
@@ -65,6 +65,8 @@ pub(crate) struct Session {
     pub config_folder: PathBuf,
     /// The folder that the project's settings are read from.
     pub project_folder: PathBuf,
+    /// The folders that local settings are read from, lowest precedence first.
+    pub local_folders: Vec<ProjectFolder>,
     /// The settings files that are read.
     pub setting_sources: Vec<SettingSource>,
     /// Whether the user trusts the folder.
@@ -222,6 +224,11 @@ impl Session {
     /// Usage and cost of the session, locked.
     pub(crate) fn usage(&self) -> MutexGuard<'_, UsageTracker> {
         self.usage.lock()
+    }
+
+    /// The folders that settings are read from.
+    pub(crate) fn settings_folders(&self) -> SettingsFolders<'_> {
+        SettingsFolders { config: &self.config_folder, project: &self.project_folder, local: &self.local_folders }
     }
 
     /// Reads the files of commands, skills, subagents and output styles again. Emits a warning for each

@@ -12,7 +12,10 @@ use crate::permission::{Behavior, EffectiveMode, Rule};
 use crate::sandbox;
 use crate::text_file;
 
+mod files;
 mod managed;
+
+pub(crate) use files::{ProjectFolder, SettingsFile, SettingsFolders};
 
 /// Source of settings; later ones take precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,23 +49,15 @@ impl SettingSource {
     pub(crate) fn is_trusted(self) -> bool {
         matches!(self, Self::User | Self::Flag | Self::Managed)
     }
-
-    /// Returns the path of the file; empty for sources that are not a single file.
-    pub(crate) fn path(self, config: &Path, cwd: &Path) -> PathBuf {
-        match self {
-            Self::User => config.join("settings.json"),
-            Self::Project => cwd.join(".claude/settings.json"),
-            Self::Local => cwd.join(".claude/settings.local.json"),
-            Self::Flag | Self::Managed => PathBuf::new(),
-        }
-    }
 }
 
-/// Settings of one source.
+/// Settings of one file or flag.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SettingsLayer {
     /// Source of the settings.
     pub source: SettingSource,
+    /// The folder whose `.claude` has the file; `None` unless the source is a project's.
+    pub folder: Option<PathBuf>,
     /// The complete JSON, including unknown settings.
     pub raw: Value,
     /// The settings that this program uses.
@@ -281,46 +276,52 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// Reads the files of the given sources and then the flag, a file's path or JSON.
-    /// `project` is the folder whose `.claude` holds the project's settings.
     pub(crate) fn load(
-        config: &Path,
-        project: &Path,
+        folders: SettingsFolders<'_>,
         sources: &[SettingSource],
         flag: Option<&str>,
     ) -> Result<Self, SettingsError> {
         let mut settings = Self::default();
         let mut read = BTreeSet::new();
         for source in sources {
-            let path = source.path(config, project);
-            let within = (*source != SettingSource::User).then_some(project);
-            let text = match text_file::read(&path, within, text_file::MAX_BYTES) {
-                Ok(text) => text,
-                Err(error) => {
-                    if path.symlink_metadata().is_ok() {
-                        settings.problems.push(format!("{}: {error}", path.display()));
-                    }
-                    continue;
+            for file in folders.files(*source) {
+                // In the home folder the files of user and project are the same; its hooks must run once.
+                let real = fs::canonicalize(&file.path).unwrap_or_else(|_| file.path.clone());
+                if !read.contains(&real) && settings.add_file(*source, file)? {
+                    read.insert(real);
                 }
-            };
-            // In the home folder both files are the same; its hooks must run once.
-            if !read.insert(fs::canonicalize(&path).unwrap_or_else(|_| path.clone())) {
-                continue;
-            }
-            match parse_layer(*source, &text) {
-                Ok(layer) => {
-                    settings.insert_layer(layer, &path.display().to_string())?;
-                }
-                // Ignoring the file could lose a restriction.
-                Err(source) if RESTRICTING.iter().any(|key| text.contains(&format!("\"{key}\""))) => {
-                    return Err(SettingsError::Invalid { origin: path.display().to_string(), source });
-                }
-                Err(error) => settings.problems.push(format!("{}: {error}", path.display())),
             }
         }
         if let Some(flag) = flag {
             settings.insert_layer(layer_from_flag(flag)?, "--settings")?;
         }
         Ok(settings)
+    }
+
+    /// Adds the settings of a file, and returns whether it could be read. Invalid settings are a warning,
+    /// unless they may contain restrictions.
+    fn add_file(&mut self, source: SettingSource, file: SettingsFile) -> Result<bool, SettingsError> {
+        let origin = file.path.display().to_string();
+        let text = match file.read() {
+            Ok(text) => text,
+            Err(error) => {
+                if file.path.symlink_metadata().is_ok() {
+                    self.problems.push(format!("{origin}: {error}"));
+                }
+                return Ok(false);
+            }
+        };
+        match parse_layer(source, &text) {
+            Ok(layer) => {
+                self.insert_layer(SettingsLayer { folder: file.folder, ..layer }, &origin)?;
+            }
+            // Ignoring the file could lose a restriction.
+            Err(source) if RESTRICTING.iter().any(|key| text.contains(&format!("\"{key}\""))) => {
+                return Err(SettingsError::Invalid { origin, source });
+            }
+            Err(error) => self.problems.push(format!("{origin}: {error}")),
+        }
+        Ok(true)
     }
 
     /// Adds the managed settings of the host and of the administrator's folder; `None` uses the
@@ -376,7 +377,7 @@ impl Settings {
     pub(crate) fn add_flag_layer(&mut self, all: Value) -> Result<&KnownSettings, SettingsError> {
         let invalid = |source| SettingsError::Invalid { origin: "the request".to_owned(), source };
         let known = serde_json::from_value(all.clone()).map_err(invalid)?;
-        self.insert_layer(SettingsLayer { source: SettingSource::Flag, raw: all, known }, "the request")
+        self.insert_layer(SettingsLayer { source: SettingSource::Flag, folder: None, raw: all, known }, "the request")
     }
 
     /// Whether allow rules of other layers than the managed ones are ignored.
@@ -433,7 +434,7 @@ pub(crate) fn parse_sources(words: Option<&[String]>) -> Result<Vec<SettingSourc
 fn parse_layer(source: SettingSource, text: &str) -> serde_json::Result<SettingsLayer> {
     // Parse from text, so that errors have a line and column.
     let (all, known) = (serde_json::from_str(text)?, serde_json::from_str(text)?);
-    Ok(SettingsLayer { source, raw: all, known })
+    Ok(SettingsLayer { source, folder: None, raw: all, known })
 }
 
 fn deserialize_env<'de, D: Deserializer<'de>>(env: D) -> Result<BTreeMap<String, String>, D::Error> {

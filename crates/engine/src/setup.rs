@@ -30,7 +30,7 @@ use crate::session::{
     Activity, AgentConfig, ENV_FILE_VARIABLE, Identity, MAX_ENV_FILE_BYTES, Memory, ModelChoice, ModelParameters,
     Permissions, Session,
 };
-use crate::settings::{self, Settings};
+use crate::settings::{self, ProjectFolder, Settings, SettingsFolders};
 use crate::state_file;
 use crate::structured_output::StructuredOutputTool;
 use crate::telemetry::Telemetry;
@@ -117,17 +117,17 @@ impl Launch {
         let named = settings::parse_sources(self.options.setting_sources.as_deref())?;
         let files = if self.options.restricted { &[][..] } else { &named };
         let project = self.project_config_folder();
-        let mut settings = Settings::load(&config, &project, files, self.options.settings.as_deref())?;
+        let home = self.var("HOME").map(Path::new);
+        let local_folders = trust::local_folders(&self.options, &project, home, &config);
+        let trusted = local_folders.iter().any(|folder| folder.path == project && folder.is_trusted);
+        let folders = SettingsFolders { config: &config, project: &project, local: &local_folders };
+        let mut settings = Settings::load(folders, files, self.options.settings.as_deref())?;
         // The sources of definitions and instructions.
         let sources = if self.options.safe_mode { Vec::new() } else { files.to_vec() };
         settings.problems.extend(resume_point.problems.iter().take(MAX_REPORTED_PROBLEMS).cloned());
-        let home = self.var("HOME").map(Path::new);
-        let trusted = trust::is_trusted(&self.options, &project, home, &config);
-        if !trusted {
-            let left_out =
-                trust::restrict_untrusted(&mut settings, &self.options, &project, &state_file::path(&self.env));
-            left_out.into_iter().for_each(|text| output.warn_on_stderr(text));
-        }
+        let state = state_file::path(&self.env);
+        let left_out = trust::restrict_untrusted(&mut settings, &self.options, &local_folders, &state);
+        left_out.into_iter().for_each(|text| output.warn_on_stderr(text));
         let dirs = self.options.plugin_dirs.iter().filter(|_| !self.options.safe_mode);
         let plugins: Vec<Plugin> =
             dirs.map(|plugin| Plugin::from_folder(&self.cwd, plugin, &mut settings.problems)).collect();
@@ -224,7 +224,7 @@ impl Launch {
             checkpoints.map(|_| Arc::new(Checkpoints::restore(folder, &self.cwd, &resume_point.checkpoint_entries)));
         let summarise =
             crate::side_calls::new_summariser(client.clone(), models.small_model().to_owned(), Arc::clone(&tracker));
-        let place = self.create_workspace(&settings, summarise, checkpoints.clone());
+        let place = self.create_workspace(&settings, &local_folders, summarise, checkpoints.clone());
         settings.problems.extend(place.sandbox().settings().warnings());
         match place.sandbox().unavailable_reason() {
             Some((reason, true)) => return Err(EngineError::SandboxUnavailable { reason }),
@@ -285,6 +285,7 @@ impl Launch {
             env: self.env,
             config_folder: config,
             project_folder: project,
+            local_folders,
             setting_sources: sources,
             is_trusted: trusted,
             subagent_slots: tokio::sync::Semaphore::new(MAX_CONCURRENT_SUBAGENTS),
@@ -301,7 +302,8 @@ impl Launch {
 
     /// Reads user and managed settings, and adds their environment variables.
     pub(crate) fn take_trusted_settings(&mut self) -> Result<Settings, EngineError> {
-        let mut settings = Settings::load(&self.config_folder(), &self.cwd, &[settings::SettingSource::User], None)?;
+        let folders = SettingsFolders { config: &self.config_folder(), project: &self.cwd, local: &[] };
+        let mut settings = Settings::load(folders, &[settings::SettingSource::User], None)?;
         settings.add_managed(self.options.managed_folder.as_deref(), None)?;
         self.apply_settings_env(&settings);
         Ok(settings)
@@ -411,6 +413,7 @@ impl Launch {
     fn create_workspace(
         &self,
         settings: &Settings,
+        local_folders: &[ProjectFolder],
         summarise: tool::Summariser,
         checkpoints: Option<Arc<Checkpoints>>,
     ) -> Workspace {
@@ -424,6 +427,7 @@ impl Launch {
         let options = tool::WorkspaceOptions {
             env,
             folders,
+            settings_folders: local_folders.iter().map(|folder| folder.path.clone()).collect(),
             is_confined: self.options.restricted,
             sandbox: self.sandbox_options(settings),
             change_observer: checkpoints.map(|checkpoints| checkpoints as Arc<dyn tool::FileChangeObserver>),

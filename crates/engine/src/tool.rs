@@ -12,6 +12,7 @@ pub use crate::path::TargetPath;
 use crate::sandbox::SandboxProfile;
 
 mod fetch_scope;
+mod link_targets;
 mod page_cache;
 mod seen_files;
 mod task_list;
@@ -20,12 +21,21 @@ mod workspace;
 
 pub(crate) use fetch_scope::check_url;
 pub use fetch_scope::{FetchScope, ScopedResolver, is_public};
+pub(crate) use link_targets::LinkTargets;
 pub(crate) use page_cache::{FetchedPage, PageCache};
 pub(crate) use seen_files::ChangedFile;
 pub use task_list::{Task, TaskKind, TaskList, TaskListener, TaskStatus};
 pub use validate::validate_input;
 pub(crate) use workspace::{DeniedHostFilter, SECRET_VARIABLES};
-pub use workspace::{FileChangeObserver, FileKnowledge, HiddenFileFilter, Summariser, Workspace, WorkspaceOptions};
+pub use workspace::{
+    FileChangeObserver, FileKnowledge, HiddenFileFilter, HiddenFileFilterSource, Summariser, Workspace,
+    WorkspaceOptions,
+};
+
+/// Replaces characters that are not allowed in tool names.
+pub(crate) fn sanitise_name(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' }).collect()
+}
 
 /// A tool that the model can call.
 pub trait Tool: Send + Sync {

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use quipu_transcript::trust::{TrustSources, is_trusted_folder};
 
+use crate::git;
 use crate::options::Options;
 use crate::permission::EffectiveMode;
-use crate::settings::{SettingSource, Settings, SettingsLayer};
+use crate::settings::{ProjectFolder, SettingSource, Settings, SettingsLayer};
 
 /// Whether the user trusts a folder: by a flag, by the list in quipu's settings, because a host asks
 /// for project or local settings, or because the folder or its repository was accepted in Claude Code.
@@ -20,25 +21,50 @@ pub(crate) fn is_trusted(options: &Options, cwd: &Path, home: Option<&Path>, con
     is_trusted_folder(cwd, &sources)
 }
 
-/// Removes the settings that only a trusted folder may have. Returns a sentence that names them; `None`
-/// if there were none. `state` is the path of the user's `.claude.json`.
+/// Returns the folders whose local settings a session in `project` reads: that folder, and the root of its
+/// repository, which takes precedence and gets new settings. Only if the folder is trusted and the root is
+/// not, the folder does, because a rule that the user allows would have no effect in the root.
+pub(crate) fn local_folders(
+    options: &Options,
+    project: &Path,
+    home: Option<&Path>,
+    config: &Path,
+) -> Vec<ProjectFolder> {
+    let is_trusted = |folder: &Path| is_trusted(options, folder, home, config);
+    let project = ProjectFolder { path: project.to_owned(), is_trusted: is_trusted(project) };
+    let user = rustix::process::geteuid().as_raw();
+    let Some(root) = git::settings_root(&project.path, home, user) else { return vec![project] };
+    // Rules of the root allow commands that run what is in the folder, such as another branch.
+    let root = ProjectFolder { is_trusted: project.is_trusted && is_trusted(&root), path: root };
+    if project.is_trusted && !root.is_trusted { vec![root, project] } else { vec![project, root] }
+}
+
+/// Removes the settings that only a trusted folder may have from the layers of the folders that are not
+/// trusted. Returns a sentence that names them for each folder that had any. `state` is the path of the
+/// user's `.claude.json`.
 pub(crate) fn restrict_untrusted(
     settings: &mut Settings,
     options: &Options,
-    cwd: &Path,
+    folders: &[ProjectFolder],
     state: &Path,
-) -> Option<String> {
-    let left_out: Vec<String> =
-        settings.layers.iter_mut().filter_map(|layer| strip_untrusted(layer, options.allow_project_hooks)).collect();
-    (!left_out.is_empty()).then(|| {
-        format!(
-            "ignoring {}: this folder is not trusted; start with --trust-folder, or set \
-             projects[\"{}\"].hasTrustDialogAccepted to true in {}",
-            left_out.join(" and "),
-            cwd.display(),
-            state.display()
-        )
-    })
+) -> Vec<String> {
+    let untrusted = folders.iter().filter(|folder| !folder.is_trusted).map(|folder| folder.path.as_path());
+    let restrict = |folder: &Path| {
+        let layers = settings.layers.iter_mut().filter(|layer| layer.folder.as_deref() == Some(folder));
+        let left_out: Vec<String> =
+            layers.filter_map(|layer| strip_untrusted(layer, options.allow_project_hooks)).collect();
+        (!left_out.is_empty()).then(|| {
+            format!(
+                "ignoring {}: {} is not trusted; start with --trust-folder, or set \
+                 projects[\"{}\"].hasTrustDialogAccepted to true in {}",
+                left_out.join(" and "),
+                folder.display(),
+                folder.display(),
+                state.display()
+            )
+        })
+    };
+    untrusted.filter_map(restrict).collect()
 }
 
 /// Removes them from one layer. Returns their names and numbers; `None` if there were none.
@@ -87,6 +113,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+    use crate::settings::SettingsFolders;
 
     /// A home folder with a repository and a folder in it.
     fn home_with_repository() -> (tempfile::TempDir, PathBuf, PathBuf) {
@@ -126,25 +153,82 @@ mod tests {
         fs::write(folder.join(".claude/settings.json"), text).unwrap();
         fs::write(folder.join(".claude/settings.local.json"), r#"{"permissions": {"defaultMode": "plan"}}"#).unwrap();
         let config = home.join(".claude");
-        let load = || Settings::load(&config, &folder, &[SettingSource::Project, SettingSource::Local], None).unwrap();
+        let local = [ProjectFolder { path: folder.clone(), is_trusted: false }];
+        let folders = SettingsFolders { config: &config, project: &folder, local: &local };
+        let load = || Settings::load(folders, &[SettingSource::Project, SettingSource::Local], None).unwrap();
         let mut settings = load();
-        let said =
-            restrict_untrusted(&mut settings, &Options::default(), &folder, Path::new("/c/.claude.json")).unwrap();
-        let left_out = "ignoring 2 permissions.allow entries, 1 permissions.additionalDirectories entry, 1 \
-                        permissions.defaultMode entry, 1 env entry, 1 enabledMcpjsonServers entry, 1 \
-                        enableAllProjectMcpServers entry, 1 hooks entry of .claude/settings.json: this folder";
-        assert!(said.starts_with(left_out) && said.ends_with(" in /c/.claude.json"), "{said}");
+        let state = Path::new("/c/.claude.json");
+        let warnings = restrict_untrusted(&mut settings, &Options::default(), &local, state);
+        let left_out = format!(
+            "ignoring 2 permissions.allow entries, 1 permissions.additionalDirectories entry, 1 \
+             permissions.defaultMode entry, 1 env entry, 1 enabledMcpjsonServers entry, 1 \
+             enableAllProjectMcpServers entry, 1 hooks entry of .claude/settings.json: {} is not trusted;",
+            folder.display()
+        );
+        assert_eq!(warnings.len(), 1);
+        assert!(warnings[0].starts_with(&left_out) && warnings[0].ends_with(" in /c/.claude.json"), "{warnings:?}");
         let known = &settings.layers[0].known;
         assert_eq!((known.permissions.deny.len(), known.permissions.ask.len()), (1, 1));
         assert!(known.permissions.allow.is_empty() && known.env.is_empty() && known.hooks.is_empty());
         assert_eq!(settings.layers[1].known.permissions.default_mode.as_deref(), Some("plan"));
         let mut settings = load();
-        restrict_untrusted(
-            &mut settings,
-            &Options { allow_project_hooks: true, ..Options::default() },
-            &folder,
-            &config,
-        );
+        let options = Options { allow_project_hooks: true, ..Options::default() };
+        restrict_untrusted(&mut settings, &options, &local, state);
         assert_eq!(settings.layers[0].known.hooks.len(), 1);
+    }
+
+    #[test]
+    fn the_root_of_the_repository_grants_only_if_it_is_trusted_too() {
+        let (_temp, home, folder) = home_with_repository();
+        let root = home.join("repo");
+        let config = home.join(".claude");
+        let name = |folder: &Path| folder.file_name().unwrap().to_str().unwrap().to_owned();
+        for folder in [&folder, &root] {
+            let name = name(folder);
+            let text = format!(
+                r#"{{"model": "{name}", "permissions": {{"allow": ["Bash({name})"], "deny": ["Read({name})"]}}}}"#
+            );
+            fs::create_dir_all(folder.join(".claude")).unwrap();
+            fs::write(folder.join(".claude/settings.local.json"), text).unwrap();
+        }
+        let check = |trusted: &[&PathBuf], flag: bool, allowed: &[&str], order: [&PathBuf; 2], warnings: usize| {
+            let trusted_folders = trusted.iter().map(|folder| (*folder).clone()).collect();
+            let options = Options { trusted_folders, trust_folder: flag, ..Options::default() };
+            let local = local_folders(&options, &folder, Some(&home), &config);
+            let paths: Vec<&PathBuf> = local.iter().map(|folder| &folder.path).collect();
+            assert_eq!(paths, order, "{trusted:?}");
+            let folders = SettingsFolders { config: &config, project: &folder, local: &local };
+            let mut settings = Settings::load(folders, &[SettingSource::Local], None).unwrap();
+            assert_eq!(restrict_untrusted(&mut settings, &options, &local, &config).len(), warnings, "{trusted:?}");
+            let permissions = || settings.layers.iter().map(|layer| &layer.known.permissions);
+            assert_eq!(permissions().flat_map(|rules| &rules.allow).collect::<Vec<_>>(), allowed, "{trusted:?}");
+            assert_eq!(permissions().flat_map(|rules| &rules.deny).count(), 2, "{trusted:?}");
+            assert_eq!(settings.strongest_value(|known| known.model.clone()), Some(name(order[1])));
+        };
+        check(&[], false, &[], [&folder, &root], 2);
+        check(&[&root], false, &["Bash(sub)", "Bash(repo)"], [&folder, &root], 0);
+        check(&[&folder], false, &["Bash(sub)"], [&root, &folder], 1);
+        check(&[], true, &["Bash(sub)", "Bash(repo)"], [&folder, &root], 0);
+    }
+
+    #[test]
+    fn a_worktree_that_is_not_trusted_has_no_grants_of_its_repository() {
+        let (_temp, home, folder) = home_with_repository();
+        let root = home.join("repo");
+        let (work, of_work) = (home.join("work"), root.join(".git/worktrees/w"));
+        fs::create_dir_all(&work).unwrap();
+        fs::create_dir_all(&of_work).unwrap();
+        fs::write(work.join(".git"), format!("gitdir: {}", of_work.display())).unwrap();
+        fs::write(of_work.join("gitdir"), work.join(".git").to_str().unwrap()).unwrap();
+        fs::write(of_work.join("commondir"), "../..").unwrap();
+        let trusted = |trusted_folders: &[&PathBuf], folder: &Path| -> Vec<bool> {
+            let trusted_folders = trusted_folders.iter().map(|folder| (*folder).clone()).collect();
+            let options = Options { trusted_folders, ..Options::default() };
+            let local = local_folders(&options, folder, Some(&home), &home);
+            local.iter().map(|folder| folder.is_trusted).collect()
+        };
+        assert_eq!(trusted(&[&root], &work), [false, false]);
+        assert_eq!(trusted(&[&root, &work], &work), [true, true]);
+        assert_eq!(trusted(&[&root], &folder), [true, true]);
     }
 }

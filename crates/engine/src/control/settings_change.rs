@@ -8,7 +8,7 @@ use quipu_message::hook::{DirectoryAdded, DirectorySource};
 use quipu_message::{Json, Maybe};
 use tokio_util::sync::CancellationToken;
 
-use crate::json_file::{edit_object, object_entry};
+use crate::json_file::object_entry;
 use crate::model::EFFORT_LEVELS;
 use crate::output_style;
 use crate::path::resolve;
@@ -71,9 +71,8 @@ pub(super) fn update_settings(session: &Session, body: &request::UpdateSettings)
         return Err(format!("update_settings: {allowed} must be one of {}", known.join(", ")));
     }
     let model = session.model_choice.model();
-    let path = source.path(&session.config_folder, &session.project_folder);
-    let within = (source == SettingSource::Local).then_some(session.project_folder.as_path());
-    edit_object(&path, within, |settings| match source {
+    let Some(file) = session.settings_folders().files(source).pop() else { return Ok(()) };
+    file.edit(|settings| match source {
         SettingSource::Local => {
             settings.insert(allowed.to_owned(), value.clone());
         }
@@ -83,7 +82,7 @@ pub(super) fn update_settings(session: &Session, body: &request::UpdateSettings)
             }
         }
     })
-    .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    .map_err(|error| format!("cannot write {}: {error}", file.path.display()))?;
     if source == SettingSource::Local {
         let chosen = serde_json::Value::Object([(allowed.to_owned(), value.clone())].into_iter().collect());
         session.settings().add_flag_layer(chosen).map_err(|error| error.to_string())?;

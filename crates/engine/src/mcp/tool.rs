@@ -13,7 +13,7 @@ use rmcp::model::{CallToolRequestParams, ContentBlock, Tool as Offered};
 use rmcp::service::{Peer, ServiceError};
 use serde_json::Value;
 
-use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
+use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace, sanitise_name};
 use crate::tools::read::MAX_IMAGE_BASE64;
 
 /// A tool of an MCP server.
@@ -159,11 +159,6 @@ fn to_block(content: &ContentBlock, remaining: &mut usize) -> Block {
         })),
         other => text(serde_json::to_string(other).unwrap_or_default(), remaining),
     }
-}
-
-/// Replaces characters that are not allowed in tool names.
-fn sanitise_name(name: &str) -> String {
-    name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' }).collect()
 }
 
 #[cfg(test)]

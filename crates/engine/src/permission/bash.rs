@@ -6,6 +6,7 @@
 //! mistake of the parser can lead to a question but not to a permission. Commands that
 //! are allowed because they only read still run in a read-only sandbox.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use quipu_message::ToolName;
@@ -15,7 +16,7 @@ use super::decision::{
     ApprovalRequest, Decision, DecisionReason, PermissionContext, ask_decision, deny_by_rule, suggest_rules,
 };
 use super::file_tools::is_covered_by_rule;
-use super::path_pattern::PathPattern;
+use super::path_pattern::{PathPattern, PatternFolders};
 use super::rules::SourcedRule;
 use super::shell::{self, Redirect, Script, ShellParseError, SimpleCommand, Word};
 use super::{Behavior, EffectiveMode, Rule, RuleSource, file_tools};
@@ -64,15 +65,18 @@ fn is_approved_by_sandbox(ctx: &PermissionContext<'_>, command: &str, reason: &D
     if !approves || ctx.mode == EffectiveMode::Plan || matches!(reason, DecisionReason::Rule { .. }) {
         return false;
     }
-    let script = shell::parse(command).ok();
-    if ask_if_deny_rules_unclear(ctx, script.as_ref().and_then(PossibleCommands::from_script).as_ref()).is_some() {
+    let possible = shell::parse(command).ok().as_ref().and_then(PossibleCommands::from_script);
+    if ask_if_deny_rules_unclear(ctx, possible.as_ref()).is_some() {
         return false;
     }
-    let parts = script.iter().flat_map(|script| &script.commands);
-    let texts: Vec<String> = parts.map(|part| shell::format_words(strip_wrappers(&part.words))).collect();
     let is_excluded = |content: &String| {
         let pattern = CommandPattern::parse(content);
-        texts.iter().any(|text| pattern.matches(text) || text.split(' ').next() == Some(content))
+        let is_named = |text: &String| pattern.matches(text) || text.split(' ').next() == Some(content);
+        let in_code = |code: &String| pattern.occurs_in(code);
+        possible.as_ref().map_or_else(
+            || pattern.occurs_in(command),
+            |possible| possible.texts.iter().any(is_named) || possible.foreign_code.iter().any(in_code),
+        )
     };
     !sandbox.settings().excluded_commands.iter().any(is_excluded)
         && sandbox.check_available(SandboxProfile::Workspace, &ctx.workspace.command_context()).is_ok()
@@ -206,7 +210,7 @@ fn rule_names_file(
         (name, Some(_)) if file_tools::is_edit_tool(name) => false,
         _ => return false,
     };
-    let Some(pattern) = PathPattern::from_rule(rule, ctx.workspace) else { return false };
+    let Some(pattern) = PathPattern::from_rule(rule, &PatternFolders::new(ctx.workspace)) else { return false };
     let elsewhere = ctx.workspace.cwd();
     let folders = folders.0.as_deref().unwrap_or(std::slice::from_ref(&elsewhere));
     let is_file = |name: &str| {
@@ -269,7 +273,13 @@ fn evaluate_commands(ctx: &PermissionContext<'_>, script: &Script, folders: &Pos
     };
     let is_longer = script.commands.len() > 1 || script.has_loop;
     let links_may_move = script.commands.iter().any(moves) && (is_longer || has_file_restrictions(ctx));
+    // Programs get the value of a variable that is in the environment.
+    let env_script = ctx.workspace.env_script();
+    let exports = |name: &String| env_script.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name);
+    let changes_env =
+        (script.loop_variables.iter()).any(|name| ctx.workspace.env().contains_key(OsStr::new(name)) || exports(name));
     let inspect = |part| match inspect_command(ctx, part, folders) {
+        _ if changes_env => CommandFinding::NotAllowed { path: None },
         CommandFinding::ReadOnly | CommandFinding::AllowedChange if links_may_move => {
             CommandFinding::NotAllowed { path: None }
         }
@@ -432,7 +442,10 @@ fn inspect_command<'a>(
             _ => changes = true,
         }
     }
-    if !part.assignments.iter().all(|assignment| is_harmless_assignment(assignment)) {
+    // Variables that the shell keeps may change what later commands mean.
+    let sets_shell_variables = part.words.is_empty() && !part.assignments.is_empty()
+        || known_commands::sets_variables(strip_wrappers(&part.words));
+    if sets_shell_variables || !part.assignments.iter().all(|assignment| is_harmless_assignment(assignment)) {
         return CommandFinding::NotAllowed { path: None };
     }
     match inspect_words(ctx, &part.words, folders) {

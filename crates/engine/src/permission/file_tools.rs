@@ -10,12 +10,12 @@ use quipu_message::values::SettingsLocation;
 use serde_json::Value;
 
 use super::decision::{ApprovalRequest, Decision, DecisionReason, PermissionContext, suggest_rules};
-use super::path_pattern::PathPattern;
+use super::path_pattern::{PathPattern, PatternFolders, has_wildcards};
 use super::rules::SourcedRule;
 use super::{Behavior, EffectiveMode, Rule, RuleSet, RuleSource};
 use crate::guarded_paths::{comparable, guarded_names, is_in_repository};
 use crate::path::{TargetPath, resolve};
-use crate::tool::{HiddenFileFilter, Workspace};
+use crate::tool::{HiddenFileFilterSource, Workspace};
 
 /// Whether a tool reads files.
 pub(super) fn is_read_tool(tool: &ToolName) -> bool {
@@ -44,7 +44,7 @@ pub(super) fn evaluate(ctx: &PermissionContext<'_>, input: &Value, target: &Targ
     let within = |folder: &PathBuf| target.real.as_ref().is_some_and(|real| real.starts_with(folder));
     let outputs = [Some(workspace.output_folder().to_owned()), workspace.results_folder()];
     let mut outputs = outputs.into_iter().flatten().filter_map(|folder| resolve(&folder));
-    let is_script = is_agent_script(workspace)(target);
+    let is_script = is_agent_script(workspace.output_folder())(target);
     let is_own_output = *ctx.tool == ToolName::Read && outputs.any(|folder| within(&folder)) && !is_script;
     let inside = workspace.folders().iter().any(within) && !pattern_leaves_folder && !is_script;
     if workspace.is_confined() && !inside && !is_own_output {
@@ -81,7 +81,9 @@ pub(super) fn evaluate(ctx: &PermissionContext<'_>, input: &Value, target: &Targ
 
 fn ask_to_read(ctx: &PermissionContext<'_>, path: PathBuf) -> Decision {
     let folder = if path.is_dir() { path.as_path() } else { path.parent().unwrap_or(&path) };
-    let suggestions = match folder.to_str().filter(|text| *text != "/" && !text.contains(['*', '?', '['])) {
+    // Allow rules compare the resolved path.
+    let folder = resolve(folder).unwrap_or_else(|| folder.to_owned());
+    let suggestions = match folder.to_str().filter(|text| *text != "/" && !has_wildcards(text)) {
         Some(text) => {
             vec![suggest_rules([Rule::new(ToolName::Read, Some(&format!("/{text}/**")))], RuleSource::Session)]
         }
@@ -119,7 +121,9 @@ pub(super) fn suggest_accept_edits(path: &Path, inside: bool) -> Vec<PermissionU
 
 /// Suggests adding the folder of a path to the session's folders.
 pub(super) fn suggest_folder(path: &Path) -> PermissionUpdate {
-    let folder = path.parent().unwrap_or(path).to_string_lossy().into_owned();
+    let folder = path.parent().unwrap_or(path);
+    // The user sees which folder it is, not a link to it.
+    let folder = resolve(folder).unwrap_or_else(|| folder.to_owned()).to_string_lossy().into_owned();
     PermissionUpdate::AddDirectories(Box::new(AddDirectories {
         directories: vec![folder],
         destination: SettingsLocation::Session,
@@ -159,21 +163,28 @@ pub(super) fn rule_matches(rule: &SourcedRule, tool: &ToolName, target: &TargetP
         name if rule.behavior != Behavior::Allow && is_edit_tool(name) => is_edit_tool(tool),
         name => name == tool,
     };
-    family && PathPattern::from_rule(rule, workspace).is_some_and(|pattern| pattern.matches(target))
+    let pattern = || PathPattern::from_rule(rule, &PatternFolders::new(workspace));
+    family && pattern().is_some_and(|pattern| pattern.matches(target))
 }
 
-/// Returns a test for files that searches and mentions leave out because a deny or ask rule
-/// matches them. Must be built again when the rules change.
-pub fn hidden_file_filter(rules: &RuleSet, workspace: &Workspace) -> HiddenFileFilter {
+/// Returns what makes the test for files that searches and mentions leave out because a deny or ask
+/// rule matches them. Must be built again when the rules change.
+pub fn hidden_file_filter(rules: &RuleSet, workspace: &Workspace) -> HiddenFileFilterSource {
     let kept = rules.iter().filter(|rule| rule.behavior != Behavior::Allow && rule.rule.tool == ToolName::Read);
-    let patterns: Vec<PathPattern> = kept.filter_map(|rule| PathPattern::from_rule(rule, workspace)).collect();
-    let is_script = is_agent_script(workspace);
-    Arc::new(move |target| is_script(target) || patterns.iter().any(|pattern| pattern.matches(target)))
+    let kept: Vec<SourcedRule> = kept.cloned().collect();
+    let folders = PatternFolders::new(workspace);
+    let output_folder = workspace.output_folder().to_owned();
+    Arc::new(move || {
+        let patterns: Vec<PathPattern> =
+            kept.iter().filter_map(|rule| PathPattern::from_rule(rule, &folders)).collect();
+        let is_script = is_agent_script(&output_folder);
+        Arc::new(move |target| is_script(target) || patterns.iter().any(|pattern| pattern.matches(target)))
+    })
 }
 
 /// Returns a test for the scripts in the agent's own folder, which contain variables of the user's shell.
-fn is_agent_script(workspace: &Workspace) -> impl Fn(&TargetPath) -> bool + Send + Sync + 'static {
-    let folder = resolve(workspace.output_folder());
+fn is_agent_script(output_folder: &Path) -> impl Fn(&TargetPath) -> bool + Send + Sync + 'static {
+    let folder = resolve(output_folder);
     move |target| {
         let script = target.real.as_ref().filter(|real| real.extension().is_some_and(|extension| extension == "sh"));
         script.zip(folder.as_ref()).is_some_and(|(script, folder)| script.starts_with(folder))

@@ -7,10 +7,37 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use super::rules::SourcedRule;
 use super::{Behavior, RuleSource};
 use crate::path::{TargetPath, resolve, without_dots};
-use crate::tool::Workspace;
+use crate::tool::{LinkTargets, Workspace};
 
 /// Characters with a meaning in patterns.
-const WILDCARDS: [char; 4] = ['*', '?', '[', '\\'];
+const WILDCARDS: [char; 6] = ['*', '?', '[', '\\', '{', '}'];
+
+/// Whether a path, taken as a pattern, would match other paths too.
+pub(super) fn has_wildcards(path: &str) -> bool {
+    path.contains(WILDCARDS)
+}
+
+/// The folders that patterns of rules are relative to.
+#[derive(Debug, Clone)]
+pub(super) struct PatternFolders {
+    /// The session's root, and its worktrees.
+    session_roots: Vec<PathBuf>,
+    home: Option<PathBuf>,
+    /// Folder of the user's settings.
+    config: Option<PathBuf>,
+    targets: LinkTargets,
+}
+
+impl PatternFolders {
+    pub(super) fn new(workspace: &Workspace) -> Self {
+        Self {
+            session_roots: workspace.rule_roots(),
+            home: workspace.home(),
+            config: workspace.config_folder(),
+            targets: workspace.link_targets(),
+        }
+    }
+}
 
 /// A compiled pattern of a rule about files.
 ///
@@ -26,15 +53,15 @@ pub(super) struct PathPattern {
 }
 
 impl PathPattern {
-    /// Compiles the pattern of a rule; `None` if the rule has no content or an invalid one.
-    pub(super) fn from_rule(rule: &SourcedRule, workspace: &Workspace) -> Option<Self> {
-        Self::compile(rule.rule.content.as_deref()?, rule.source, rule.behavior == Behavior::Allow, workspace)
+    /// Compiles the pattern of a rule, with links as they are now; `None` if the rule has no content.
+    pub(super) fn from_rule(rule: &SourcedRule, folders: &PatternFolders) -> Option<Self> {
+        Self::compile(rule.rule.content.as_deref()?, rule.source, rule.behavior == Behavior::Allow, folders)
     }
 
     /// Compiles a path of the `sandbox` settings, which is absolute, below `~` or relative to the
     /// session's folder, and may contain the wildcards of rules. A path with wildcards also names
     /// the file that has them in its name.
-    pub(super) fn from_setting(path: &str, workspace: &Workspace) -> Vec<Self> {
+    pub(super) fn from_setting(path: &str, folders: &PatternFolders) -> Vec<Self> {
         let path = path.trim_end_matches("/**").trim_end_matches('/');
         let path = match path.split_at_checked(1) {
             None | Some(("/", "")) => "//".to_owned(),
@@ -45,16 +72,14 @@ impl PathPattern {
         };
         let mut patterns = vec![escape_wildcards(&path)];
         patterns.extend(path.contains(WILDCARDS).then_some(path));
-        patterns
-            .iter()
-            .filter_map(|pattern| Self::compile(pattern, RuleSource::FlagSettings, false, workspace))
-            .collect()
+        patterns.iter().filter_map(|pattern| Self::compile(pattern, RuleSource::FlagSettings, false, folders)).collect()
     }
 
-    fn compile(content: &str, source: RuleSource, allows: bool, workspace: &Workspace) -> Option<Self> {
+    fn compile(content: &str, source: RuleSource, allows: bool, folders: &PatternFolders) -> Option<Self> {
         let mut anchors = Vec::new();
-        for session_root in workspace.rule_roots() {
-            let (root, pattern) = resolve_anchor(content, source, allows, &session_root, workspace)?;
+        for session_root in &folders.session_roots {
+            let (root, pattern) = resolve_anchor(content, source, allows, session_root, folders)?;
+            let pattern = without_dot_parts(&pattern);
             let mut found = vec![(root.clone(), pattern.clone())];
             if !allows {
                 found.extend(resolve(&root).map(|root| (root, pattern.clone())));
@@ -64,13 +89,19 @@ impl PathPattern {
             found.retain(|anchor| !anchors.contains(anchor));
             anchors.append(&mut found);
         }
+        if !allows {
+            // A command may have removed the link that a rule names, to get at what it led to.
+            anchors = folders.targets.remember((source.as_str(), content), anchors);
+        }
         let mut starts: Vec<PathBuf> = anchors.iter().map(|(root, pattern)| literal_prefix(root, pattern)).collect();
         // A worktree contains copies of the files that an absolute pattern names.
-        starts.extend(workspace.rule_roots().into_iter().skip(1));
-        let compiled =
-            |(root, pattern): (PathBuf, String)| Some((root.clone(), build_matcher(&root, &pattern, !allows)?));
+        starts.extend(folders.session_roots.iter().skip(1).cloned());
+        let compiled = |(root, pattern): (PathBuf, String)| {
+            let matchers = build_matchers(&root, &pattern, !allows).into_iter();
+            matchers.map(move |matcher| (root.clone(), matcher))
+        };
         Some(Self {
-            matchers: anchors.into_iter().filter_map(compiled).collect(),
+            matchers: anchors.into_iter().flat_map(compiled).collect(),
             literal_prefixes: starts,
             is_allow_rule: allows,
         })
@@ -122,9 +153,9 @@ fn resolve_anchor(
     source: RuleSource,
     allows: bool,
     session_root: &Path,
-    workspace: &Workspace,
+    folders: &PatternFolders,
 ) -> Option<(PathBuf, String)> {
-    let home = || workspace.home().map(|home| resolve(&home).unwrap_or(home));
+    let home = || folders.home.clone().map(|home| resolve(&home).unwrap_or(home));
     let is_absolute = pattern.starts_with("//");
     let pattern = single_slashes(pattern);
     if is_absolute {
@@ -137,7 +168,7 @@ fn resolve_anchor(
         return Some((session_root.to_owned(), format!("/{rest}")));
     }
     if pattern.starts_with('/') && source == RuleSource::User {
-        return Some((workspace.config_folder()?, pattern));
+        return Some((folders.config.clone()?, pattern));
     }
     let any_depth = !allows && pattern.strip_suffix("/**").is_some_and(|name| !name.is_empty() && !name.contains('/'));
     let pattern = if any_depth { format!("**/{pattern}") } else { pattern };
@@ -153,6 +184,20 @@ fn single_slashes(pattern: &str) -> String {
         }
     }
     plain
+}
+
+/// Removes the components `.` of a pattern, and `..` after a name with wildcards, which cannot be
+/// resolved.
+fn without_dot_parts(pattern: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in pattern.split('/') {
+        match part {
+            "." => {}
+            ".." if parts.last().is_some_and(|last| has_wildcards(last)) => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    if parts == [""] { "/".to_owned() } else { parts.join("/") }
 }
 
 /// Resolves links in the leading components of a pattern that contain no wildcard.
@@ -180,7 +225,24 @@ fn resolve_link(root: &Path, pattern: &str) -> Option<(PathBuf, String)> {
 /// Returns the pattern that matches only this text.
 fn escape_wildcards(text: &str) -> String {
     let escaped = |c: char| WILDCARDS.contains(&c).then_some('\\').into_iter().chain([c]);
-    text.chars().flat_map(escaped).collect()
+    let pattern: String = text.chars().flat_map(escaped).collect();
+    // White space at the end of a pattern is ignored unless it is in brackets.
+    match pattern.char_indices().next_back() {
+        Some((at, last)) if last.is_whitespace() => format!("{}[{last}]", &pattern[..at]),
+        _ => pattern,
+    }
+}
+
+/// Returns the pattern in which braces are part of names.
+fn escape_braces(pattern: &str) -> String {
+    let mut is_escaped = false;
+    let mut plain = String::with_capacity(pattern.len());
+    for c in pattern.chars() {
+        plain.extend((!is_escaped && matches!(c, '{' | '}')).then_some('\\'));
+        plain.push(c);
+        is_escaped = c == '\\' && !is_escaped;
+    }
+    plain
 }
 
 /// Joins the leading components without wildcards to the folder. A pattern without a leading
@@ -190,9 +252,21 @@ fn literal_prefix(root: &Path, pattern: &str) -> PathBuf {
     root.join(names.take_while(|name| !name.is_empty() && !name.contains(WILDCARDS)).collect::<PathBuf>())
 }
 
-fn build_matcher(root: &Path, pattern: &str, ignores_case: bool) -> Option<Gitignore> {
+/// Compiles a pattern, in which `{a,b}` matches `a` and `b`. A pattern that protects files also matches
+/// names with these braces, and if it is not valid, the text itself.
+fn build_matchers(root: &Path, pattern: &str, protects: bool) -> Vec<Gitignore> {
     // `!` and `#` are part of the name here, not negation or comment as in ignore files.
-    let pattern = if pattern.starts_with(['!', '#']) { format!("\\{pattern}") } else { pattern.to_owned() };
-    let mut builder = GitignoreBuilder::new(root);
-    builder.case_insensitive(ignores_case).ok()?.add_line(None, &pattern).ok()?.build().ok()
+    let prefix = if pattern.starts_with(['!', '#']) { "\\" } else { "" };
+    let build = |pattern: &str| {
+        let mut builder = GitignoreBuilder::new(root);
+        builder.case_insensitive(protects).ok()?.add_line(None, &format!("{prefix}{pattern}")).ok()?.build().ok()
+    };
+    let mut matchers: Vec<Gitignore> = build(pattern).into_iter().collect();
+    if protects && pattern.contains(['{', '}']) {
+        matchers.extend(build(&escape_braces(pattern)));
+    }
+    if protects && matchers.is_empty() {
+        matchers.extend(build(&escape_wildcards(pattern)));
+    }
+    matchers
 }

@@ -8,6 +8,7 @@ use quipu_message::values::SettingsLocation;
 
 use super::bash::matches_wildcards;
 use super::file_tools;
+use crate::tool::sanitise_name;
 
 /// Effect of a rule on the calls it matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -145,21 +146,26 @@ impl Rule {
 
     /// Whether the rule names the MCP server of a tool: `mcp__server` or `mcp__server__*`.
     ///
-    /// If the name of a server or tool contains `__`, the two cannot be separated; such tools
-    /// are allowed only by their full name.
+    /// If the name of a server or tool contains `__`, or the server's ends or the tool's begins with
+    /// `_`, the two cannot be separated; such tools are allowed only by their full name.
     fn names_server_of(&self, tool: &ToolName) -> bool {
         let (Some(server), Some(tool)) = (self.tool.after_mcp_prefix(), tool.after_mcp_prefix()) else { return false };
         let server = server.strip_suffix("__*").unwrap_or(server);
         let is_name = |name: &str| !name.is_empty() && !name.contains("__");
-        is_name(server) && tool.strip_prefix(server).and_then(|rest| rest.strip_prefix("__")).is_some_and(is_name)
+        let tool = tool.strip_prefix(server).and_then(|rest| rest.strip_prefix("__"));
+        is_name(server) && !server.ends_with('_') && tool.is_some_and(|tool| is_name(tool) && !tool.starts_with('_'))
     }
 
     /// Whether a deny or ask rule applies to a tool. For MCP tools it also does if the rule
-    /// may name the server, and `*` matches anything.
+    /// may name the server, and `*` matches anything. Names may be written as the server has them.
     pub(super) fn restricts(&self, tool: &ToolName) -> bool {
-        let pieces: Vec<String> = self.tool.as_str().split('*').map(str::to_owned).collect();
-        let matches_pattern = || self.tool.is_mcp() && matches_wildcards(&pieces, tool.as_str());
-        self.applies_to(tool) || tool.may_belong_to(&self.tool) || matches_pattern()
+        if !self.tool.is_mcp() {
+            return self.applies_to(tool);
+        }
+        let pattern: String = self.tool.as_str().split('*').map(sanitise_name).collect::<Vec<_>>().join("*");
+        let pieces: Vec<String> = pattern.split('*').map(str::to_owned).collect();
+        let rule = Self { tool: pattern.as_str().into(), content: None };
+        rule.applies_to(tool) || tool.may_belong_to(&rule.tool) || matches_wildcards(&pieces, tool.as_str())
     }
 }
 

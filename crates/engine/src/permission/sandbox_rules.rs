@@ -4,33 +4,41 @@ use std::sync::Arc;
 
 use quipu_message::ToolName;
 
-use super::path_pattern::PathPattern;
+use super::path_pattern::{PathPattern, PatternFolders};
 use super::rules::SourcedRule;
 use super::{Behavior, RuleSet, file_tools};
 use crate::path::TargetPath;
-use crate::sandbox::{PathMatcher, SandboxRestrictions};
+use crate::sandbox::{PathMatcher, RestrictionSource, SandboxRestrictions};
 use crate::tool::Workspace;
 
-/// Returns the files that deny and ask rules and the `sandbox` settings protect from commands that
-/// run without approval, and whether an allow rule opens the network. Must be built again when the rules
-/// change.
-pub fn sandbox_restrictions(rules: &RuleSet, workspace: &Workspace) -> SandboxRestrictions {
-    let of = |tool: fn(&ToolName) -> bool, named: &[String]| {
-        let refusing = [Behavior::Deny, Behavior::Ask].into_iter().flat_map(|behavior| rules.with_behavior(behavior));
-        let refusing = refusing.filter(|rule| tool(&rule.rule.tool));
-        let patterns = refusing.filter_map(|rule| PathPattern::from_rule(rule, workspace));
-        path_matcher(patterns.chain(named.iter().flat_map(|path| PathPattern::from_setting(path, workspace))).collect())
-    };
+/// Returns what finds the files that deny and ask rules and the `sandbox` settings protect from commands
+/// that run without approval, and whether an allow rule opens the network. Must be built again when the
+/// rules change.
+pub fn sandbox_restrictions(rules: &RuleSet, workspace: &Workspace) -> RestrictionSource {
     let anywhere = |rule: &SourcedRule| {
         rule.rule.tool == ToolName::WebFetch && rule.rule.content.as_deref().is_none_or(|what| what == "domain:*")
     };
-    let network = rules.with_behavior(Behavior::Allow).any(anywhere);
-    let settings = &workspace.sandbox().settings().filesystem;
-    SandboxRestrictions {
-        allows_network: network,
-        unreadable: of(|tool| *tool == ToolName::Read, &settings.deny_read),
-        unwritable: of(file_tools::is_edit_tool, &settings.deny_write),
-    }
+    let allows_network = rules.with_behavior(Behavior::Allow).any(anywhere);
+    let refusing = rules.iter().filter(|rule| rule.behavior != Behavior::Allow);
+    let refusing: Vec<SourcedRule> = refusing.cloned().collect();
+    let settings = workspace.sandbox().settings().filesystem.clone();
+    let folders = PatternFolders::new(workspace);
+    let find = move || {
+        let of = |tool: fn(&ToolName) -> bool, named: &[String]| {
+            let refusing = refusing.iter().filter(|rule| tool(&rule.rule.tool));
+            let patterns = refusing.filter_map(|rule| PathPattern::from_rule(rule, &folders));
+            let named = named.iter().flat_map(|path| PathPattern::from_setting(path, &folders));
+            path_matcher(patterns.chain(named).collect())
+        };
+        SandboxRestrictions {
+            allows_network,
+            unreadable: of(|tool| *tool == ToolName::Read, &settings.deny_read),
+            unwritable: of(file_tools::is_edit_tool, &settings.deny_write),
+        }
+    };
+    // Links that the rules name now are remembered.
+    drop(find());
+    RestrictionSource::new(find)
 }
 
 fn path_matcher(patterns: Vec<PathPattern>) -> PathMatcher {

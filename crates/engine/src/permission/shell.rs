@@ -23,6 +23,8 @@ pub(super) struct Script {
     pub(super) commands: Vec<SimpleCommand>,
     /// Whether some commands may run more than once.
     pub(super) has_loop: bool,
+    /// Variables that loops set.
+    pub(super) loop_variables: Vec<String>,
     /// Texts that commands read: here-documents and here-strings.
     pub(super) stdin_texts: Vec<String>,
 }
@@ -83,12 +85,26 @@ pub(super) fn parse(command: &str) -> Result<Script, ShellParseError> {
     if command.chars().any(|c| c != '\n' && c != '\t' && c != ' ' && (c.is_control() || is_invisible(c))) {
         return Err(ShellParseError("it has characters that cannot be seen"));
     }
+    if has_ambiguous_escape(command) {
+        return Err(ShellParseError("it has a backslash that some encodings join with the character before it"));
+    }
     if has_unsupported_continuation(command) {
         return Err(ShellParseError("it continues a line in the middle of a word or beside a here-document"));
     }
     let mut reader = Parser { chars: command.chars().collect(), ..Parser::default() };
     reader.parse_list(None)?;
     if reader.heredocs.is_empty() { Ok(reader.script) } else { Err(ShellParseError("a here-document has no end")) }
+}
+
+/// Whether a backslash or backtick that may change the structure of the command follows a character
+/// that is not ASCII. If the shell's encoding is not UTF-8 but, for example, Shift JIS, the last byte
+/// of the character and the backslash may be one character for it.
+fn has_ambiguous_escape(command: &str) -> bool {
+    let mut signs = command.match_indices(['\\', '`']);
+    signs.any(|(at, sign)| {
+        let is_letter = command[at + 1..].starts_with(|c: char| c.is_alphanumeric());
+        command[..at].ends_with(|c: char| !c.is_ascii()) && (sign == "`" || !is_letter)
+    })
 }
 
 /// Whether a line ends in a backslash other than between words. Bash then joins the two
@@ -233,6 +249,10 @@ impl Parser {
         let start = self.position;
         let word = self.parse_word()?;
         let source = self.source_from(start);
+        // `{PATH}<file` sets PATH to the number of the descriptor.
+        if source.starts_with('{') && source.ends_with('}') && matches!(self.peek(), Some('<' | '>')) {
+            return Err(ShellParseError("it sets a variable to a descriptor"));
+        }
         if part.words.is_empty() && is_assignment(&source)? {
             part.assignments.push(source);
             return Ok(());
@@ -263,12 +283,14 @@ impl Parser {
         // A loop over a variable such as PATH would change what commands mean.
         let harmless = name.is_literal
             && !name.text.contains("proxy")
+            && !name.text.starts_with("npm_")
             && name.text.starts_with(|c: char| c.is_ascii_lowercase())
             && name.text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
         while self.eat(" ") || self.eat("\t") || self.eat("\\\n") {}
         if !harmless || self.parse_word()?.text != "in" {
             return Err(error);
         }
+        self.script.loop_variables.push(name.text);
         loop {
             while self.eat(" ") || self.eat("\t") || self.eat("\\\n") {}
             match self.peek() {

@@ -13,6 +13,8 @@ pub(crate) struct CommandContext<'a> {
     pub(crate) cwd: PathBuf,
     /// Folders of the session, resolved; the first is the one it works in.
     pub(crate) folders: Vec<PathBuf>,
+    /// Folders whose `.claude` has settings of the session, resolved.
+    pub(crate) settings_folders: &'a [PathBuf],
     /// Home folder of the user; `None` if `HOME` is not set.
     pub(crate) home: Option<PathBuf>,
     /// Environment of the session's commands.

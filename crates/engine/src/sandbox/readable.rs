@@ -145,8 +145,13 @@ mod tests {
         let check = |path: &str| {
             let path = path.replace("HOME", home.to_str().unwrap()).replace("ROOT", root.to_str().unwrap());
             let env = [("PATH".into(), path.into())].into();
-            let context =
-                CommandContext { cwd: root.join("p"), folders: Vec::new(), home: Some(home.clone()), env: &env };
+            let context = CommandContext {
+                cwd: root.join("p"),
+                folders: Vec::new(),
+                settings_folders: &[],
+                home: Some(home.clone()),
+                env: &env,
+            };
             let opened =
                 program_folders(&context).into_iter().filter(|path| path.starts_with(&root) || root.starts_with(path));
             opened.map(|path| path.strip_prefix(&root).unwrap().to_owned()).collect::<Vec<_>>()

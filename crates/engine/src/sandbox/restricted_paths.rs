@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use notify::event::{EventKind, ModifyKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
-use crate::guarded_paths::{CONFIG_FOLDERS, GuardedHome, has_guarded_name, is_repository_part};
-use crate::path::resolve;
+use crate::guarded_paths::{CONFIG_FOLDERS, GuardedHome, has_guarded_name, is_repository_part, settings_paths};
+use crate::path::{TargetPath, resolve};
 use crate::safe_file;
 
 /// Maximum number of files and folders that a walk visits.
@@ -52,6 +52,35 @@ pub struct SandboxRestrictions {
     pub allows_network: bool,
 }
 
+/// Finds the restrictions from permission rules for one command, because links that rules name may
+/// lead elsewhere than before.
+#[derive(Clone)]
+pub struct RestrictionSource(Arc<dyn Fn() -> SandboxRestrictions + Send + Sync>);
+
+impl RestrictionSource {
+    /// Takes the function that finds them.
+    pub fn new(find: impl Fn() -> SandboxRestrictions + Send + Sync + 'static) -> Self {
+        Self(Arc::new(find))
+    }
+
+    /// Returns the restrictions as they are now.
+    pub(super) fn find(&self) -> SandboxRestrictions {
+        self.0()
+    }
+}
+
+impl Default for RestrictionSource {
+    fn default() -> Self {
+        Self::new(SandboxRestrictions::default)
+    }
+}
+
+impl fmt::Debug for RestrictionSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RestrictionSource").finish_non_exhaustive()
+    }
+}
+
 /// Existing paths that the sandbox must protect.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct RestrictedPaths {
@@ -72,8 +101,8 @@ pub(super) struct RestrictedPaths {
 pub(super) struct GuardedPath {
     pub(super) path: PathBuf,
     file: FileId,
-    /// The file that a link points to; `None` if it does not exist or is outside the session's
-    /// folders, where commands cannot replace it.
+    /// The file that a link points to; `None` if it does not exist or is where commands cannot replace
+    /// it.
     target: Option<FileId>,
     /// Whether another file may have taken its name because programs outside the sandbox replaced it:
     /// a file that a rule refuses to change, or a part of a repository, which git replaces.
@@ -86,8 +115,8 @@ impl GuardedPath {
         before.iter().any(|old| old == self || old.is_replaceable && old.path == self.path)
     }
 
-    fn new(path: &Path, data: &fs::Metadata, folders: &[PathBuf]) -> Self {
-        let real = resolve(path).filter(|real| data.is_symlink() && folders.iter().any(|f| real.starts_with(f)));
+    fn new(path: &Path, data: &fs::Metadata, writable: &[PathBuf]) -> Self {
+        let real = resolve(path).filter(|real| data.is_symlink() && writable.iter().any(|f| real.starts_with(f)));
         let target = real.and_then(|real| real.symlink_metadata().ok());
         Self {
             path: path.to_owned(),
@@ -106,12 +135,25 @@ impl FileId {
     fn new(data: &fs::Metadata) -> Self {
         Self(data.dev(), data.ino())
     }
+
+    /// Returns the identity of the file or link at a path; `None` if there is none.
+    fn of(path: &Path) -> Option<Self> {
+        path.symlink_metadata().ok().as_ref().map(Self::new)
+    }
 }
 
 /// Last result, valid until files or rules change.
 #[derive(Debug, Default)]
 pub(super) struct RestrictedPathCache {
-    last: Option<(CacheKey, RestrictedPaths, FolderWatch)>,
+    last: Option<CachedSearch>,
+}
+
+#[derive(Debug)]
+struct CachedSearch {
+    key: CacheKey,
+    found: RestrictedPaths,
+    watch: FolderWatch,
+    link_states: Vec<(TargetPath, Option<FileId>)>,
 }
 
 /// Arguments of the cached search.
@@ -119,6 +161,11 @@ pub(super) struct RestrictedPathCache {
 struct CacheKey {
     /// Increases with every change of the rules.
     rules_version: u64,
+    /// Folders of the rules, which change with links that rules name.
+    rule_roots: Vec<PathBuf>,
+    /// Where the walk starts, with the files there, because a watch does not notice that a parent
+    /// folder is replaced.
+    roots: Vec<(PathBuf, Option<FileId>)>,
     folders: Vec<PathBuf>,
     readable: Vec<PathBuf>,
     writable: Vec<PathBuf>,
@@ -135,36 +182,62 @@ impl RestrictedPathCache {
         writable: &[PathBuf],
     ) -> RestrictedPaths {
         let folders = home.folders;
+        let walk = |roots: &[PathBuf]| {
+            let limits =
+                WalkLimits { max_walked: MAX_WALKED_PATHS, max_found: MAX_RESTRICTED_PATHS, unlocks_folders: false };
+            find_restricted(roots, refused, home, writable, limits)
+        };
+        let is_watched = |path: &Path| folders.iter().any(|folder| path.starts_with(folder));
+        // Changes outside the session's folders are not watched: these may be too many.
+        let (roots, unwatched): (Vec<PathBuf>, Vec<PathBuf>) =
+            walk_roots(refused, folders, readable, writable).into_iter().partition(|root| is_watched(root));
+        let others = walk(&unwatched);
+        if roots.is_empty() {
+            return others;
+        }
         let wanted = CacheKey {
             rules_version: version,
+            rule_roots: [refused.unreadable.roots.as_slice(), &refused.unwritable.roots].concat(),
+            roots: roots.iter().map(|root| (root.clone(), FileId::of(root))).collect(),
             folders: folders.to_vec(),
             readable: readable.to_vec(),
             writable: writable.to_vec(),
         };
-        if let Some((known, found, watch)) = &self.last
-            && *known == wanted
-            && !watch.has_changed()
-        {
-            return found.clone();
-        }
-        self.last = None;
-        let roots = walk_roots(refused, folders, readable, writable);
-        if roots.is_empty() {
-            return RestrictedPaths::default();
+        let is_same = |last: &CachedSearch| {
+            last.key == wanted && !last.watch.has_changed() && last.link_states == link_states(&last.found.links)
+        };
+        if let Some(last) = self.last.as_ref().filter(|last| is_same(last)) {
+            return last.found.clone().with(others);
         }
         // Watch before searching, so that no change in between is missed.
-        let watch = FolderWatch::start(
-            &roots.iter().filter(|root| folders.iter().any(|f| root.starts_with(f))).collect::<Vec<_>>(),
-        );
-        let found = find_restricted(
-            &roots,
-            refused,
-            home,
-            writable,
-            WalkLimits { max_walked: MAX_WALKED_PATHS, max_found: MAX_RESTRICTED_PATHS, unlocks_folders: false },
-        );
-        self.last = Some((wanted, found.clone(), watch));
-        found
+        let watch = FolderWatch::start(&roots);
+        let found = walk(&roots);
+        let all = found.clone().with(others);
+        self.last = Some(CachedSearch { link_states: link_states(&found.links), key: wanted, found, watch });
+        all
+    }
+}
+
+/// What links lead to. They may lead out of the watched folders.
+fn link_states(links: &[PathBuf]) -> Vec<(TargetPath, Option<FileId>)> {
+    let state = |link: TargetPath| {
+        let file = link.real.as_deref().and_then(FileId::of);
+        (link, file)
+    };
+    links.iter().map(TargetPath::new).map(state).collect()
+}
+
+impl RestrictedPaths {
+    /// Adds paths that were found in another way.
+    pub(super) fn with(mut self, others: Self) -> Self {
+        self.covered.extend(others.covered);
+        self.read_only.extend(others.read_only);
+        self.links.extend(others.links);
+        self.guarded.extend(others.guarded);
+        self.is_incomplete |= others.is_incomplete;
+        self.covered.sort();
+        self.read_only.sort();
+        self
     }
 }
 
@@ -233,7 +306,7 @@ fn find_restricted(
         if is_guarded {
             // The command itself can replace a link, which cannot be made read-only.
             let is_replaceable = !named && !data.is_symlink();
-            found.guarded.push(GuardedPath { is_replaceable, ..GuardedPath::new(&path, &data, folders) });
+            found.guarded.push(GuardedPath { is_replaceable, ..GuardedPath::new(&path, &data, writable) });
         }
         if (refused.unreadable.matches)(&path) {
             found.covered.extend(resolve(&path).filter(|real| real.exists()));
@@ -286,6 +359,28 @@ pub(super) fn find_guarded_paths(
     find_restricted(&roots, refused, home, writable, limits).guarded
 }
 
+/// Returns the settings of the session outside its folders that commands could change, because a setting
+/// makes them writable or because they are links.
+pub(super) fn find_settings(home: GuardedHome<'_>, writable: &[PathBuf]) -> RestrictedPaths {
+    let mut found = RestrictedPaths::default();
+    let is_inside = |path: &Path, set: &[PathBuf]| set.iter().any(|folder| path.starts_with(folder));
+    for path in home.settings_folders.iter().flat_map(|folder| settings_paths(folder)) {
+        let (Some(real), Ok(data)) = (resolve(&path), path.symlink_metadata()) else { continue };
+        // The walk finds those in the session's folders. A setting may open the folder by name.
+        let is_found = is_inside(&path, home.folders) || writable.contains(&path);
+        let is_changeable = is_inside(&path, writable) || is_inside(&real, writable);
+        // The agent itself replaces files in the folder.
+        let is_held = !data.is_symlink() && found.guarded.iter().any(|folder| path.starts_with(&folder.path));
+        if is_found || !is_changeable || is_held {
+            continue;
+        }
+        found.guarded.push(GuardedPath::new(&path, &data, writable));
+        found.links.extend(data.is_symlink().then_some(path));
+        found.read_only.extend(Some(real).filter(|real| real.exists() && !home.folders.contains(real)));
+    }
+    found
+}
+
 /// Detects whether files were created, removed or renamed in some folders.
 #[derive(Debug, Default)]
 struct FolderWatch {
@@ -295,7 +390,7 @@ struct FolderWatch {
 }
 
 impl FolderWatch {
-    fn start(roots: &[&PathBuf]) -> Self {
+    fn start(roots: &[PathBuf]) -> Self {
         let changed = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&changed);
         let on_event = move |event: notify::Result<notify::Event>| {

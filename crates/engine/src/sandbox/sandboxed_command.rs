@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use super::launchers::{Launched, Launchers};
 use super::policy::{NetworkAccess, Policy};
-use super::restricted_paths::{GuardedPath, PathMatcher, SandboxRestrictions, find_guarded_paths};
+use super::restricted_paths::{GuardedPath, PathMatcher, SandboxRestrictions, find_guarded_paths, find_settings};
+use super::running_commands::RunningCommand;
 use super::session_sandbox::{Sandbox, SandboxLevel};
 use super::{CommandContext, SandboxProfile, readable};
 use crate::clock::random_id;
-use crate::guarded_paths::GuardedHome;
+use crate::guarded_paths::{GuardedHome, config_folders};
 use crate::path::resolve;
 use crate::safe_file;
 
@@ -59,12 +60,15 @@ pub(crate) struct SandboxedCommand {
     policy: Policy,
     profile: SandboxProfile,
     folders: Vec<PathBuf>,
+    settings_folders: Vec<PathBuf>,
     home: Option<PathBuf>,
     agent_folder: PathBuf,
+    config_folders: Vec<PathBuf>,
     /// Paths that must not be changed.
     unwritable: PathMatcher,
-    /// Guarded paths, and those that must not be changed, that existed before the command.
-    guarded_before: Vec<GuardedPath>,
+    /// Its entry among the running commands that can write in the session's folders; `None` if it
+    /// cannot.
+    run: Option<RunningCommand>,
 }
 
 impl Sandbox {
@@ -80,7 +84,7 @@ impl Sandbox {
             return Ok(None);
         }
         let Some(launchers) = self.launchers.clone() else { return Err("there is no launcher".to_owned()) };
-        let (mut policy, guarded) = self.policy_for(profile, context)?;
+        let (mut policy, guarded, unwritable) = self.policy_for(profile, context)?;
         let temp = self.temp_root.join(format!("{id}.tmp"));
         DirBuilder::new().recursive(true).mode(0o700).create(&temp).map_err(|error| error.to_string())?;
         policy.temp_folder = temp.canonicalize().map_err(|error| error.to_string())?;
@@ -89,21 +93,24 @@ impl Sandbox {
             policy,
             profile,
             folders: context.folders.clone(),
+            settings_folders: context.settings_folders.to_vec(),
             home: context.resolved_home(),
-            unwritable: self.restrictions.read().1.unwritable.clone(),
+            unwritable,
             agent_folder: self.agent_folder().map_err(|error| error.to_string())?,
-            guarded_before: guarded,
+            config_folders: config_folders(context.env),
+            run: (profile == SandboxProfile::Workspace).then(|| self.running.add(guarded)),
         }))
     }
 
-    /// Builds the policy for a profile, and returns the guarded paths that exist.
+    /// Builds the policy for a profile, and returns the guarded paths that exist and what matches the
+    /// paths that must not be changed.
     pub(super) fn policy_for(
         &self,
         profile: SandboxProfile,
         context: &CommandContext<'_>,
-    ) -> Result<(Policy, Vec<GuardedPath>), String> {
+    ) -> Result<(Policy, Vec<GuardedPath>, PathMatcher), String> {
         let mounts = match (self.level(), profile) {
-            (_, SandboxProfile::None) => return Ok(<(Policy, Vec<GuardedPath>)>::default()),
+            (_, SandboxProfile::None) => return Ok(Default::default()),
             (SandboxLevel::Full, _) => true,
             (SandboxLevel::WithoutMounts, SandboxProfile::Read) => false,
             (SandboxLevel::WithoutMounts, SandboxProfile::Workspace) => {
@@ -129,16 +136,25 @@ impl Sandbox {
             }
         }
         let all: Vec<PathBuf> = read.iter().chain(&execute).cloned().collect();
-        let restrictions = self.restrictions.read();
+        let (version, source) = self.restrictions.read().clone();
+        let restrictions = source.find();
         let mut cache = self.cache.lock();
         let home = context.resolved_home();
         // It must exist to be found if it is inside the session's folders.
         let agent_folder = self.agent_folder().map_err(|error| error.to_string())?;
-        let home = GuardedHome { home: home.as_deref(), folders, agent_folder: &agent_folder };
-        let mut found = cache.find_restricted((restrictions.0, &restrictions.1), home, &all, &write);
+        let config_folders = config_folders(context.env);
+        let home = GuardedHome {
+            home: home.as_deref(),
+            folders,
+            agent_folder: &agent_folder,
+            settings_folders: context.settings_folders,
+            config_folders: &config_folders,
+        };
+        let mut found = cache.find_restricted((version, &restrictions), home, &all, &write);
         if found.is_incomplete {
             return Err("there are too many files to look for those that rules refuse".to_owned());
         }
+        found = found.with(find_settings(home, &write));
         let script = agent_folder.join(USER_SHELL_FILE);
         let is_readable = all.iter().any(|open| script.starts_with(open));
         found.covered.extend(Some(script).filter(|script| is_readable && script.exists()));
@@ -147,7 +163,7 @@ impl Sandbox {
         if !mounts && !found.covered.is_empty() {
             return Err("the system gives it no namespaces to cover the files that rules refuse".to_owned());
         }
-        let allowed = writes && settings.allows_network(restrictions.1.allows_network);
+        let allowed = writes && settings.allows_network(restrictions.allows_network);
         let network = match (allowed, settings.network.allow_all_unix_sockets) {
             (false, _) => NetworkAccess::None,
             (true, Some(true)) => NetworkAccess::WithUnixSockets,
@@ -167,7 +183,7 @@ impl Sandbox {
             cwd: context.cwd.clone(),
             ..Policy::default()
         };
-        Ok((policy, found.guarded))
+        Ok((policy, found.guarded, restrictions.unwritable))
     }
 }
 
@@ -221,16 +237,20 @@ impl SandboxedCommand {
 
     /// Whether the command could create files that have to be moved aside.
     pub(crate) fn can_write(&self) -> bool {
-        self.profile == SandboxProfile::Workspace
+        self.run.is_some()
     }
 
     /// Renames guarded paths, and those that must not be changed, that the command created. Returns
     /// the old and new path of each; an error if it could not be renamed.
     pub(crate) fn move_guarded_aside(&self) -> Vec<(PathBuf, io::Result<PathBuf>)> {
-        if !self.can_write() {
-            return Vec::new();
-        }
-        let home = GuardedHome { home: self.home.as_deref(), folders: &self.folders, agent_folder: &self.agent_folder };
+        let Some(run) = &self.run else { return Vec::new() };
+        let home = GuardedHome {
+            home: self.home.as_deref(),
+            folders: &self.folders,
+            agent_folder: &self.agent_folder,
+            settings_folders: &self.settings_folders,
+            config_folders: &self.config_folders,
+        };
         // The command could not change what was covered. What matches the same rules and was
         // created by the command is searched.
         let covered: BTreeSet<PathBuf> = self.policy.covered.iter().cloned().collect();
@@ -238,14 +258,19 @@ impl SandboxedCommand {
             PathMatcher { matches: Arc::new(move |path| covered.contains(path)), ..PathMatcher::default() };
         let unwritable = self.unwritable.clone();
         let mut refused = SandboxRestrictions { unreadable, unwritable, ..SandboxRestrictions::default() };
+        let before = run.guarded_before();
         let is_new = |guarded: &GuardedPath| {
             let is_kept = guarded.path == self.agent_folder || self.policy.writable.contains(&guarded.path);
-            !is_kept && !guarded.existed(&self.guarded_before)
+            !is_kept && !guarded.existed(&before)
         };
         let (mut all, mut inside) = (Vec::new(), None);
+        let mut settings = find_settings(home, &self.policy.writable).guarded;
         loop {
-            let found = find_guarded_paths(&refused, home, &self.policy.writable, inside.take());
-            let made = found.into_iter().filter(is_new).map(|guarded| (move_aside(&guarded.path), guarded.path));
+            let mut found = find_guarded_paths(&refused, home, &self.policy.writable, inside.take());
+            found.append(&mut settings);
+            // A file is moved with its folder.
+            let found = found.into_iter().filter(is_new).filter(|guarded| guarded.path.symlink_metadata().is_ok());
+            let made = found.map(|guarded| (move_aside(&guarded.path), guarded.path));
             let made: Vec<(PathBuf, io::Result<PathBuf>)> = made.map(|(moved, path)| (path, moved)).collect();
             // A guarded folder may contain guarded files, which its new name does not disable. Rules
             // are not applied again: they may match the new name too.

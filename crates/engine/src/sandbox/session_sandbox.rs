@@ -11,7 +11,8 @@ use parking_lot::{Mutex, RwLock};
 
 use super::launchers::Launchers;
 use super::policy::Policy;
-use super::restricted_paths::{RestrictedPathCache, SandboxRestrictions};
+use super::restricted_paths::{RestrictedPathCache, RestrictionSource};
+use super::running_commands::RunningCommands;
 use super::sandboxed_command::remove_temp;
 use super::settings::SandboxSettings;
 use super::{CommandContext, LAUNCHER_FLAG, SandboxProfile};
@@ -73,9 +74,10 @@ pub struct Sandbox {
     pub(super) options: SandboxOptions,
     pub(super) launchers: Option<Arc<Launchers>>,
     level: OnceLock<SandboxLevel>,
-    /// Restrictions from rules, with a version that increases when they change.
-    pub(super) restrictions: RwLock<(u64, SandboxRestrictions)>,
+    /// What finds the restrictions from rules, with a version that increases when they change.
+    pub(super) restrictions: RwLock<(u64, RestrictionSource)>,
     pub(super) cache: Mutex<RestrictedPathCache>,
+    pub(super) running: RunningCommands,
     /// Folder that contains the temporary folders of commands.
     pub(super) temp_root: PathBuf,
 }
@@ -88,6 +90,7 @@ impl Sandbox {
             level: OnceLock::new(),
             restrictions: RwLock::default(),
             cache: Mutex::default(),
+            running: RunningCommands::default(),
             temp_root: folder.to_owned(),
         }
     }
@@ -149,14 +152,14 @@ impl Sandbox {
     }
 
     /// Sets the restrictions from rules. Must be called whenever the rules change.
-    pub fn set_restrictions(&self, restrictions: SandboxRestrictions) {
+    pub fn set_restrictions(&self, restrictions: RestrictionSource) {
         let mut kept = self.restrictions.write();
         *kept = (kept.0 + 1, restrictions);
     }
 
     /// Whether a deny or ask rule, or a setting, protects a file or a link that leads to it.
     pub(crate) fn is_restricted(&self, path: &Path) -> bool {
-        let restrictions = &self.restrictions.read().1;
+        let restrictions = self.restrictions.read().1.find();
         let names = TargetPath::new(path);
         let mut names = names.names();
         names.any(|path| (restrictions.unreadable.matches)(path) || (restrictions.unwritable.matches)(path))

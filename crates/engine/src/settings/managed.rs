@@ -74,5 +74,5 @@ pub(super) fn layer_from_host(json: &str) -> Result<SettingsLayer, SettingsError
     known.permissions.ask = given.permissions.ask;
     known.permissions.disable_bypass_permissions_mode = given.permissions.disable_bypass_permissions_mode;
     known.permissions.disable_auto_mode = given.permissions.disable_auto_mode;
-    Ok(SettingsLayer { source: SettingSource::Managed, raw: all, known })
+    Ok(SettingsLayer { source: SettingSource::Managed, folder: None, raw: all, known })
 }

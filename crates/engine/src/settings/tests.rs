@@ -1,5 +1,16 @@
 use super::*;
 
+/// Loads the settings of a project whose folder is in no repository.
+fn load(
+    config: &Path,
+    project: &Path,
+    sources: &[SettingSource],
+    flag: Option<&str>,
+) -> Result<Settings, SettingsError> {
+    let local = [ProjectFolder { path: project.to_owned(), is_trusted: true }];
+    Settings::load(SettingsFolders { config, project, local: &local }, sources, flag)
+}
+
 #[test]
 fn later_files_take_precedence_and_a_broken_one_is_reported() {
     let home = tempfile::tempdir().unwrap();
@@ -9,7 +20,7 @@ fn later_files_take_precedence_and_a_broken_one_is_reported() {
     fs::write(project.join(".claude/settings.json"), "{broken").unwrap();
     fs::write(project.join(".claude/settings.local.json"), r#"{"permissions":{"allow":["Read"]}}"#).unwrap();
     let all = parse_sources(None).unwrap();
-    let settings = Settings::load(home.path(), &project, &all, Some(r#"{"model":"b"}"#)).unwrap();
+    let settings = load(home.path(), &project, &all, Some(r#"{"model":"b"}"#)).unwrap();
     assert_eq!(settings.strongest_value(|known| known.model.clone()).as_deref(), Some("b"));
     assert_eq!(settings.merged_json()["new"], 7);
     assert_eq!(settings.problems.len(), 1);
@@ -30,9 +41,9 @@ fn only_known_sources_are_read_and_none_may_be() {
 #[test]
 fn a_flag_that_is_no_settings_is_an_error() {
     let nowhere = Path::new("/nonexistent");
-    let load = |flag| Settings::load(nowhere, nowhere, &[], Some(flag)).unwrap_err().code();
-    assert_eq!(load("{broken"), "settings.invalid");
-    assert_eq!(load("/nonexistent/settings.json"), "settings.unreadable");
+    let code = |flag| load(nowhere, nowhere, &[], Some(flag)).unwrap_err().code();
+    assert_eq!(code("{broken"), "settings.invalid");
+    assert_eq!(code("/nonexistent/settings.json"), "settings.unreadable");
 }
 
 #[test]
@@ -41,7 +52,7 @@ fn an_error_is_reported_with_its_position() {
     let path = home.path().join("settings.json");
     let check = |text: &str, expect: &[&str]| {
         fs::write(&path, text).unwrap();
-        let settings = Settings::load(home.path(), Path::new("/nonexistent"), &[SettingSource::User], None).unwrap();
+        let settings = load(home.path(), Path::new("/nonexistent"), &[SettingSource::User], None).unwrap();
         let place = format!("{}: ", path.display());
         let problems: Vec<&str> =
             settings.problems.iter().map(|problems| problems.strip_prefix(&place).unwrap()).collect();
@@ -66,7 +77,7 @@ fn refusals_that_cannot_be_read_are_an_error() {
     let home = tempfile::tempdir().unwrap();
     let check = |text: &str, code: &str| {
         fs::write(home.path().join("settings.json"), text).unwrap();
-        let error = Settings::load(home.path(), Path::new("/nonexistent"), &[SettingSource::User], None).unwrap_err();
+        let error = load(home.path(), Path::new("/nonexistent"), &[SettingSource::User], None).unwrap_err();
         assert_eq!(error.code(), code, "{text}");
     };
     check(r#"{"permissions": {"deny": ["Bash(rm", "Read(.env)"]}}"#, "settings.bad_rule");
@@ -83,7 +94,40 @@ fn a_file_of_both_user_and_project_counts_once() {
     let config = home.path().join(".claude");
     fs::create_dir_all(&config).unwrap();
     fs::write(config.join("settings.json"), "{}").unwrap();
-    let settings = Settings::load(&config, home.path(), &parse_sources(None).unwrap(), None).unwrap();
+    let settings = load(&config, home.path(), &parse_sources(None).unwrap(), None).unwrap();
     let places: Vec<SettingSource> = settings.layers.iter().map(|layer| layer.source).collect();
     assert_eq!(places, [SettingSource::User]);
+}
+
+#[test]
+fn local_settings_of_several_folders_count_and_the_last_takes_precedence() {
+    let temp = tempfile::tempdir().unwrap();
+    let root = temp.path().canonicalize().unwrap();
+    let folder = root.join("sub");
+    for (folder, name) in [(&root, "root"), (&folder, "folder")] {
+        fs::create_dir_all(folder.join(".claude")).unwrap();
+        let text = format!(r#"{{"model": "{name}", "permissions": {{"deny": ["Bash({name})"]}}}}"#);
+        fs::write(folder.join(".claude/settings.local.json"), text).unwrap();
+        // Of the repository's root only local settings are read.
+        fs::write(folder.join(".claude/settings.json"), format!(r#"{{"outputStyle": "{name}"}}"#)).unwrap();
+    }
+    let local = [&folder, &root].map(|path| ProjectFolder { path: path.clone(), is_trusted: true });
+    let config = temp.path().join("config");
+    let folders = SettingsFolders { config: &config, project: &folder, local: &local };
+    let settings = Settings::load(folders, &parse_sources(None).unwrap(), None).unwrap();
+    let layers: Vec<_> = settings.layers.iter().map(|layer| (layer.source, layer.folder.as_ref())).collect();
+    let expected = [
+        (SettingSource::Project, Some(&folder)),
+        (SettingSource::Local, Some(&folder)),
+        (SettingSource::Local, Some(&root)),
+    ];
+    assert_eq!(layers, expected);
+    assert_eq!(settings.strongest_value(|known| known.model.clone()).as_deref(), Some("root"));
+    assert_eq!(settings.output_style(), "folder");
+    // A link out of the folder is not followed, and does not keep the root from its own file.
+    fs::remove_dir_all(folder.join(".claude")).unwrap();
+    std::os::unix::fs::symlink("../.claude", folder.join(".claude")).unwrap();
+    let settings = Settings::load(folders, &[SettingSource::Local], None).unwrap();
+    let layers: Vec<_> = settings.layers.iter().map(|layer| layer.folder.as_ref()).collect();
+    assert_eq!((layers, settings.problems.len()), (vec![Some(&root)], 1));
 }

@@ -14,7 +14,7 @@ use tokio::sync::OnceCell;
 use url::Url;
 
 use super::seen_files::{ChangedFile, SeenFiles};
-use super::{FetchScope, PageCache, TaskList};
+use super::{FetchScope, LinkTargets, PageCache, TaskList};
 use crate::clock::random_id;
 use crate::guarded_paths::{self, GuardedHome};
 use crate::path::{self, TargetPath, resolve};
@@ -36,6 +36,9 @@ pub(crate) type DeniedHostFilter = Arc<dyn Fn(&Url) -> bool + Send + Sync>;
 /// Whether a deny or ask rule protects a file from being read.
 pub type HiddenFileFilter = Arc<dyn Fn(&TargetPath) -> bool + Send + Sync>;
 
+/// Makes the test for one search, because links that rules name may lead elsewhere than before.
+pub type HiddenFileFilterSource = Arc<dyn Fn() -> HiddenFileFilter + Send + Sync>;
+
 /// Options of a [`Workspace`].
 #[derive(Default, Clone)]
 pub struct WorkspaceOptions {
@@ -45,6 +48,8 @@ pub struct WorkspaceOptions {
     pub output_folder: Option<PathBuf>,
     /// Folders besides the root that tools may work in.
     pub folders: Vec<PathBuf>,
+    /// Folders whose `.claude` has settings of the session, resolved: it is guarded wherever it is.
+    pub settings_folders: Vec<PathBuf>,
     /// Whether file tools are limited to these folders, whatever rules and user allow.
     pub is_confined: bool,
     /// Network addresses that WebFetch may connect to.
@@ -73,8 +78,9 @@ struct SharedWorkspace {
     folders: RwLock<Vec<PathBuf>>,
     /// Git worktrees of the root that subagents work in.
     worktrees: RwLock<Vec<PathBuf>>,
-    hidden_files: RwLock<Option<HiddenFileFilter>>,
+    hidden_files: RwLock<Option<HiddenFileFilterSource>>,
     denied_hosts: RwLock<Option<DeniedHostFilter>>,
+    link_targets: LinkTargets,
     /// Process groups of ended shells that still have members.
     leftover_groups: Mutex<Vec<u32>>,
     /// Whether the output folder was created here and its files may be removed.
@@ -132,6 +138,7 @@ impl Workspace {
                 worktrees: RwLock::default(),
                 hidden_files: RwLock::default(),
                 denied_hosts: RwLock::default(),
+                link_targets: LinkTargets::default(),
                 leftover_groups: Mutex::default(),
                 owns_output_folder: own_outputs,
                 tasks: TaskList::default(),
@@ -303,23 +310,40 @@ impl Workspace {
     fn with_home<T>(&self, use_home: impl FnOnce(GuardedHome<'_>) -> T) -> T {
         let home = self.home().map(|home| resolve(&home).unwrap_or(home));
         let agent_folder = resolve(self.output_folder()).unwrap_or_else(|| self.output_folder().to_owned());
-        use_home(GuardedHome { home: home.as_deref(), folders: &self.folders(), agent_folder: &agent_folder })
+        use_home(GuardedHome {
+            home: home.as_deref(),
+            folders: &self.folders(),
+            agent_folder: &agent_folder,
+            settings_folders: &self.shared.options.settings_folders,
+            config_folders: &guarded_paths::config_folders(self.env()),
+        })
     }
 
     /// Sets which files searches leave out ([`hidden_file_filter`](crate::permission::hidden_file_filter)).
-    pub fn set_hidden_files(&self, hides: HiddenFileFilter) {
-        *self.shared.hidden_files.write() = Some(hides);
+    pub fn set_hidden_files(&self, source: HiddenFileFilterSource) {
+        *self.shared.hidden_files.write() = Some(source);
     }
 
-    /// Returns the test for files that searches leave out.
+    /// Returns the test for files that one search leaves out.
     pub(crate) fn hidden_files(&self) -> HiddenFileFilter {
-        let hides = self.shared.hidden_files.read().clone();
-        hides.unwrap_or_else(|| Arc::new(|_| false))
+        let source = self.shared.hidden_files.read().clone();
+        source.map_or_else(|| Arc::new(|_: &TargetPath| false) as HiddenFileFilter, |source| source())
+    }
+
+    /// Returns what links that deny and ask rules name have led to since the session started.
+    pub(crate) fn link_targets(&self) -> LinkTargets {
+        self.shared.link_targets.clone()
     }
 
     /// The values that decide what a command in the sandbox may do.
     pub(crate) fn command_context(&self) -> CommandContext<'_> {
-        CommandContext { cwd: self.cwd(), folders: self.folders(), home: self.home(), env: self.env() }
+        CommandContext {
+            cwd: self.cwd(),
+            folders: self.folders(),
+            settings_folders: &self.shared.options.settings_folders,
+            home: self.home(),
+            env: self.env(),
+        }
     }
 
     /// Returns the sandbox for commands.

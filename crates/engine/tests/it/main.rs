@@ -13,6 +13,7 @@ mod red_team;
 mod sandbox_attacks;
 mod sandboxed_commands;
 mod search_tools;
+mod settings_attacks;
 mod web_fetch;
 
 use std::fs;

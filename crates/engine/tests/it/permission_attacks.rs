@@ -104,6 +104,7 @@ fn files_that_decide_what_programs_do_are_never_changed_unasked() {
         "sub/.git/config",
         ".GIT/config",
         "innocent/config",
+        ".githooks/pre-commit",
     ] {
         let decision = workspace.evaluate(PermissionMode::AcceptEdits, &[], "Write", &json!({"file_path": path}));
         assert_eq!(decision_word(&decision), "ask", "{path}");
@@ -132,6 +133,15 @@ fn deny_rules_match_every_link_to_a_file_and_its_target() {
             assert_eq!(decision_word(&decision), "deny", "{tool} {path}");
         }
         assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, &format!("cat {path}")), "deny", "{path}");
+    }
+    // What the links led to stays protected without them.
+    for link in [".env", "secrets"] {
+        std::fs::remove_file(workspace.path(link)).unwrap();
+    }
+    symlink("a.txt", workspace.path(".env")).unwrap();
+    for path in [".env", "conf/real", "store/key", "a.txt"] {
+        let decision = workspace.evaluate(PermissionMode::AcceptEdits, &rules, "Read", &json!({"file_path": path}));
+        assert_eq!(decision_word(&decision), "deny", "{path}");
     }
     // A link that is not in the session's folder itself hides only its own name.
     let input = json!({"file_path": "deep/conf/real"});
@@ -295,11 +305,35 @@ fn allow_rules_match_nothing_beyond_their_text() {
         "a[$(rm x)]=1",
         "test -v 'a[$(rm x)]'",
         "[ -v 'a[$(rm x)]' ]",
+        // variables of the shell, with which `npm` may be another program
+        "printf '12345678%n' PATH; npm test",
+        "printf -- '%8s%-2ln' x PATH && npm test",
+        "printf -v PATH x; npm test",
+        "echo x {PATH}</dev/null; npm test",
+        "echo {PATH}<a.txt\nnpm test",
+        "echo {PATH}<<E\nx\nE\nnpm test",
+        // a locale in which a backslash belongs to the character before it
+        "LC_ALL=ja_JP.SJIS\nnpm test",
+        "LANG=zh_TW.Big5; npm test",
+        "npm test; echo \"\u{3041}\\\"; rm x #\"",
+        "npm test; echo \u{3041}\\'; rm x '",
+        "npm test; echo \u{3041}`: ` rm x `:`",
     ];
     for command in attempts.into_iter().map(str::to_owned).chain([format!("echo x > {elsewhere}")]) {
         assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, &command), "ask", "{command}");
         assert_eq!(workspace.bash_decision(PermissionMode::DontAsk, &rules, &command), "deny", "{command}");
         assert_eq!(workspace.bash_decision(PermissionMode::Plan, &rules, &command), "deny", "plan {command}");
+    }
+}
+
+#[test]
+fn printf_that_sets_no_variable_only_reads() {
+    let (workspace, _outside) = workspace_with_links();
+    for command in ["printf '%s\\n' x", "printf '%d%%\\n' 5", "printf 'no %5.2f\\n' 1", "echo '\u{5b8c}\u{4e86}\\n'"] {
+        let rules = ["allow Bash(npm test)"];
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, command), "allow", "{command}");
+        let line = format!("{command}; npm test");
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, &line), "allow", "{line}");
     }
 }
 

@@ -62,7 +62,7 @@ fn rules_allow_refuse_and_ask() {
     let path = |path: &str| json!({"file_path": path});
     let here = |name: &str| json!({"file_path": workspace.path_text(name)});
     let url = |url: &str| json!({"url": url});
-    let table: [(&[&str], &str, Value, &str); 52] = [
+    let table: [(&[&str], &str, Value, &str); 59] = [
         (&["allow Read(~/x/**)"], "Read", path("/home/me/x/y/z"), "allow"),
         (&["allow Read(~/x/**)"], "Read", path("~/x/y"), "allow"),
         (&["allow Read(~/x/**)"], "Read", path("/home/me/y"), "ask"),
@@ -99,6 +99,13 @@ fn rules_allow_refuse_and_ask() {
         // It may be a tool of a server `fs__b`.
         (&["allow mcp__fs"], "mcp__fs__b__read", json!({}), "ask"),
         (&["allow mcp__fs__b__read"], "mcp__fs__b__read", json!({}), "allow"),
+        (&["allow mcp__fs", "allow mcp__fs__*"], "mcp__fs___read", json!({}), "ask"),
+        (&["allow mcp__fs_"], "mcp__fs___read", json!({}), "ask"),
+        (&["allow mcp__fs___read"], "mcp__fs___read", json!({}), "allow"),
+        (&["deny mcp__fs"], "mcp__fs___read", json!({}), "deny"),
+        (&["allow mcp__my_fs", "deny mcp__my.fs"], "mcp__my_fs__read", json!({}), "deny"),
+        (&["allow mcp__my_fs", "ask mcp__my.fs__do.*"], "mcp__my_fs__do_it", json!({}), "ask"),
+        (&["allow mcp__my.fs"], "mcp__my_fs__read", json!({}), "ask"),
         (&["allow Bash", "deny mcp__fs"], "mcp__fs__b__read", json!({}), "deny"),
         (&["allow mcp__fs__b__read", "deny mcp__fs__b"], "mcp__fs__b__read", json!({}), "deny"),
         (&["allow mcp__fs", "deny mcp__*__read"], "mcp__fs__read", json!({}), "deny"),
@@ -248,6 +255,41 @@ fn taking_a_suggestion_means_not_being_asked_again() {
         let mode = rules.apply(&question.suggestions[0], &workspace.inner).unwrap().unwrap_or_default();
         let again = evaluate(mode, &rules, tool, &input, &workspace.inner);
         assert_eq!(decision_word(&again), "allow", "{tool} {input}: {:?}", question.suggestions);
+    }
+}
+
+#[test]
+fn a_suggestion_covers_nothing_but_the_folder_that_was_asked_about() {
+    let workspace = TestWorkspace::new();
+    let outside = tempfile::tempdir().unwrap();
+    let outside = outside.path().canonicalize().unwrap();
+    for name in ["a", "{a,b}", "?", "[ab]", "*", "a\\b"] {
+        std::fs::create_dir(outside.join(name)).unwrap();
+        std::fs::write(outside.join(name).join("f"), "x").unwrap();
+    }
+    std::os::unix::fs::symlink(&outside, workspace.path("link")).unwrap();
+    for name in ["{a,b}", "?", "[ab]", "*", "a\\b"] {
+        let input = json!({"file_path": outside.join(name).join("f")});
+        let Decision::Ask(question) = workspace.evaluate(PermissionMode::Default, &[], "Read", &input) else {
+            panic!("{name}")
+        };
+        let mut rules = RuleSet::default();
+        for update in &question.suggestions {
+            rules.apply(update, &workspace.inner).unwrap();
+        }
+        let other = json!({"file_path": outside.join("a/f")});
+        let decision = evaluate(PermissionMode::Default, &rules, "Read", &other, &workspace.inner);
+        assert_eq!(decision_word(&decision), "ask", "{name}");
+    }
+    // The folder is suggested, not a link to it.
+    for (tool, expected) in [("Read", format!("/{}/**", outside.display())), ("Write", outside.display().to_string())] {
+        let input = json!({"file_path": workspace.path("link/new")});
+        let Decision::Ask(question) = workspace.evaluate(PermissionMode::Default, &[], tool, &input) else {
+            panic!("{tool}")
+        };
+        let shown = serde_json::to_value(&question.suggestions[0]).unwrap();
+        let found = shown.pointer("/rules/0/ruleContent").or(shown.pointer("/directories/0")).unwrap();
+        assert_eq!(found.as_str(), Some(expected.as_str()), "{tool}");
     }
 }
 

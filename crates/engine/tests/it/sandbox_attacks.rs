@@ -5,9 +5,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use quipu_engine::testing::permission::sandbox_restrictions;
+use quipu_engine::testing::permission::{hidden_file_filter, sandbox_restrictions};
 use quipu_engine::testing::sandbox::SandboxProfile;
-use quipu_engine::testing::tool::{CallContext, WorkspaceOptions};
+use quipu_engine::testing::tool::{CallContext, Tool as _, Workspace, WorkspaceOptions};
+use quipu_engine::testing::tools::bash::Bash;
 use serde_json::{Value, json};
 
 use crate::sandboxed_commands::{kernel_can, real_sandbox_options};
@@ -84,6 +85,8 @@ async fn settings_protect_files_wherever_the_command_starts() {
     check(json!({"denyRead": ["./secret/", "sub/../.env"], "denyWrite": ["./kept"]}), &[]).await;
     check(json!({"denyRead": ["secret/**", ".e*"], "denyWrite": ["k?pt"]}), &[]).await;
     check(json!({"denyRead": ["**/key", "**/.env"], "denyWrite": ["**/kept"]}), &[]).await;
+    check(json!({"denyRead": ["{secret,x}/key", "./.{env,x}"], "denyWrite": ["{kept,x}"]}), &[]).await;
+    check(json!({"denyWrite": ["kept"]}), &["deny Read(./{secret,x}/key)", "deny Read({.env,x})"]).await;
     // Nothing asks before a file is used in the sandbox.
     check(json!({}), &["ask Read(.env)", "ask Read(secret/**)", "ask Edit(kept)"]).await;
     check(json!({}), &["deny Read(.env)", "ask Read(./secret//key)", "deny Write(./kept)"]).await;
@@ -212,4 +215,163 @@ async fn a_folder_that_is_moved_aside_contains_nothing_guarded() {
     let repository = workspace.path("hg.moved-aside-1/a/git.moved-aside-1");
     assert!(repository.join("objects").exists() && !repository.join("HEAD").exists(), "{output}");
     assert!(!repository.join("config").exists(), "{output}");
+}
+
+#[tokio::test]
+async fn files_that_appear_between_commands_are_protected() {
+    if !kernel_can() {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let out = out.path().canonicalize().unwrap();
+    let check = async |filesystem: Value, rules: &[&str], make: &dyn Fn(&TestWorkspace), command: &str| {
+        let workspace = attacked_workspace(&filesystem, rules);
+        run(&workspace, "true").await;
+        make(&workspace);
+        let output = run(&workspace, command).await;
+        assert!(!output.contains("SECRET") && !output.contains("moved"), "{filesystem} {rules:?}: {output}");
+    };
+    let write = |name: &str, text: &str| fs::write(out.join(name), text).unwrap();
+    let print = format!("cd {}; cat *", out.display());
+    let change = format!("cd {}; echo x >> new.lock; echo x >> new.pem", out.display());
+    // Outside the session's folders nothing is watched.
+    check(json!({"denyRead": [out.join("*.pem")]}), &[], &|_| write("new.pem", "SECRET"), &print).await;
+    write("new.pem", "old");
+    let locked = format!("deny Edit(/{}/*.lock)", out.display());
+    let open = json!({"allowWrite": [out], "denyWrite": [out.join("*.pem")]});
+    check(open, &[&locked], &|_| write("new.lock", "old"), &change).await;
+    for name in ["new.lock", "new.pem"] {
+        assert_eq!(fs::read_to_string(out.join(name)).unwrap(), "old");
+    }
+    // A rule about a folder above the session's.
+    let env = [("PATH", std::env::var_os("PATH").unwrap())];
+    let env = env.into_iter().map(|(name, value)| (name.into(), value)).collect();
+    fs::create_dir(out.join("p")).unwrap();
+    let mut sandbox = real_sandbox_options();
+    sandbox.settings.enabled = Some(true);
+    let workspace = Workspace::new(out.join("p"), WorkspaceOptions { env, sandbox, ..WorkspaceOptions::default() });
+    let rules = parse_rules(&[&format!("deny Read(/{}/**/*.pem)", out.display())]);
+    workspace.sandbox().set_restrictions(sandbox_restrictions(&rules, &workspace));
+    let run = async |command: &str| {
+        let call = CallContext { profile: SandboxProfile::Workspace, ..CallContext::new("toolu_1") };
+        output_text(&Bash.run(json!({"command": command}), &workspace, &call).await)
+    };
+    run("true").await;
+    write("p/new.pem", "SECRET");
+    write("p/.mcp.json", "old");
+    let output = run("cat *.pem; echo x > .mcp.json").await;
+    assert!(!output.contains("SECRET"), "{output}");
+    assert_eq!(fs::read_to_string(out.join("p/.mcp.json")).unwrap(), "old", "{output}");
+}
+
+#[tokio::test]
+async fn links_that_change_between_commands_are_followed() {
+    if !kernel_can() {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let out = out.path().canonicalize().unwrap();
+    let link = |target: &Path, name: &Path| {
+        let _ = fs::remove_file(name);
+        std::os::unix::fs::symlink(target, name).unwrap();
+    };
+    let check = async |rules: &[&str], before: &dyn Fn(&TestWorkspace), after: &dyn Fn(&TestWorkspace)| {
+        let workspace = attacked_workspace(&json!({}), rules);
+        let p = workspace.inner.root().to_owned();
+        for name in ["r1/key", "r2/key"] {
+            workspace.write(name, "SECRET\n");
+        }
+        before(&workspace);
+        workspace.inner.set_hidden_files(hidden_file_filter(&parse_rules(rules), &workspace.inner));
+        run(&workspace, "true").await;
+        after(&workspace);
+        let output = run(&workspace, &format!("cat {0}/r2/key {0}/link {1}/*", p.display(), out.display())).await;
+        assert!(!output.contains("SECRET"), "{rules:?}: {output}");
+        let found = workspace.run_tool("Grep", json!({"pattern": "SECRET", "path": "r2"})).await;
+        assert!(!output_text(&found).contains("key"), "{rules:?}: {}", output_text(&found));
+    };
+    let path = |workspace: &TestWorkspace, name: &str| workspace.path(name);
+    let to_first = |workspace: &TestWorkspace| link(Path::new("r1"), &path(workspace, "current"));
+    let to_second = |workspace: &TestWorkspace| link(Path::new("r2"), &path(workspace, "current"));
+    check(&["deny Read(./current/key)"], &to_first, &to_second).await;
+    check(&["deny Read(current/**)"], &|_| (), &to_second).await;
+    // What a link led to is still protected.
+    check(&["deny Read(./current/key)"], &to_second, &to_first).await;
+    let remove = |workspace: &TestWorkspace| fs::remove_file(path(workspace, "current")).unwrap();
+    check(&["deny Read(./current/key)"], &to_second, &remove).await;
+    // The link leads out of the session's folder, where nothing is watched.
+    let rules = ["deny Read(link)", "deny Read(r2/**)"];
+    let dangling = |workspace: &TestWorkspace| link(&out.join("env"), &path(workspace, "link"));
+    check(&rules, &dangling, &|_| fs::write(out.join("env"), "SECRET").unwrap()).await;
+    fs::write(out.join("other"), "none").unwrap();
+    let chained = |workspace: &TestWorkspace| {
+        link(&out.join("other"), &out.join("chain"));
+        link(&out.join("chain"), &path(workspace, "link"));
+    };
+    check(&rules, &chained, &|_| link(&out.join("env"), &out.join("chain"))).await;
+}
+
+#[tokio::test]
+async fn a_guarded_link_gets_no_target_in_a_folder_that_the_settings_make_writable() {
+    if !kernel_can() {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let target = out.path().canonicalize().unwrap().join("made");
+    let workspace = attacked_workspace(&json!({"allowWrite": [out.path()]}), &[]);
+    std::os::unix::fs::symlink(&target, workspace.path(".mcp.json")).unwrap();
+    let output = run(&workspace, &format!("echo x > {}", target.display())).await;
+    assert!(workspace.path(".mcp.json").symlink_metadata().is_err() && output.contains("needs approval"), "{output}");
+}
+
+#[tokio::test]
+async fn the_folder_of_the_users_settings_cannot_be_changed() {
+    if !kernel_can() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let p = folder.path().canonicalize().unwrap();
+    let own = p.join("own");
+    let env = [("PATH", std::env::var_os("PATH").unwrap()), ("CLAUDE_CONFIG_DIR", own.clone().into_os_string())];
+    let env = env.into_iter().map(|(name, value)| (name.into(), value)).collect();
+    let workspace =
+        Workspace::new(&p, WorkspaceOptions { env, sandbox: real_sandbox_options(), ..WorkspaceOptions::default() });
+    let run = async |command: &str| {
+        let call = CallContext { profile: SandboxProfile::Workspace, ..CallContext::new("toolu_1") };
+        output_text(&Bash.run(json!({"command": command}), &workspace, &call).await)
+    };
+    let output = run("mkdir own; echo x > own/settings.json").await;
+    assert!(!own.exists() && output.contains("needs approval"), "{output}");
+    fs::create_dir(&own).unwrap();
+    let output = run("echo x > own/settings.json; mv own other; touch made").await;
+    assert!(p.join("made").exists() && own.read_dir().unwrap().next().is_none(), "{output}");
+}
+
+#[tokio::test]
+async fn a_command_cannot_make_guarded_files_for_another_one() {
+    if !kernel_can() {
+        return;
+    }
+    let make = "mkdir -p n/objects n/refs; echo x > n/config; echo x > n/HEAD; echo x > a.lock; echo x > .npmrc";
+    // The first command makes the files and loses or removes them, and the second makes them again.
+    for end in ["", "; rm -rf n a.lock .npmrc"] {
+        let workspace = attacked_workspace(&json!({}), &["deny Edit(*.lock)"]);
+        let wait = |name: &str| format!("while [ ! -e {name} ]; do sleep 0.01; done");
+        let first = format!("{make}; touch made; {}{end}", wait("second"));
+        let second = format!("touch second; {}; rm -rf n; {make}", wait("again"));
+        let first = async {
+            run(&workspace, &first).await;
+            workspace.write("again", "");
+        };
+        let second = async {
+            while !workspace.path("made").exists() {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+            run(&workspace, &second).await
+        };
+        let ((), output) = tokio::join!(first, second);
+        for name in ["n/HEAD", "n/config", "a.lock", ".npmrc"] {
+            assert!(!workspace.path(name).exists(), "{name} after '{end}': {output}");
+        }
+    }
 }

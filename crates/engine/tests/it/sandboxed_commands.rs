@@ -4,12 +4,13 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use quipu_engine::testing::permission::sandbox_restrictions;
+use quipu_engine::testing::permission::{PermissionMode, evaluate, sandbox_restrictions};
 use quipu_engine::testing::sandbox::{self, SandboxLevel, SandboxProfile};
-use quipu_engine::testing::tool::{CallContext, ToolOutput, WorkspaceOptions};
+use quipu_engine::testing::tool::{CallContext, Tool as _, ToolOutput, Workspace, WorkspaceOptions};
+use quipu_engine::testing::tools::bash::Bash;
 use serde_json::json;
 
-use crate::{TestWorkspace, error_text, parse_rules, success_text};
+use crate::{TestWorkspace, decision_word, error_text, parse_rules, success_text};
 
 /// The real sandbox.
 pub(crate) fn real_sandbox_options() -> sandbox::SandboxOptions {
@@ -172,6 +173,93 @@ async fn a_guarded_link_is_moved_aside_if_its_target_appears() {
     let text = error_text(run(&workspace, SandboxProfile::Workspace, "echo x > later.json").await);
     assert!(text.contains(&workspace.path_text(".mcp.json")), "{text}");
     assert!(workspace.path("mcp.json.moved-aside-1").is_symlink() && !workspace.path(".mcp.json").is_symlink());
+}
+
+/// A workspace in a folder of a repository whose root commands may write to. The repository's settings
+/// belong to the session.
+fn workspace_in_repository(repository: &Path, folder: &str) -> Workspace {
+    let env = [("PATH", std::env::var_os("PATH").unwrap())];
+    let env = env.into_iter().map(|(name, value)| (name.into(), value)).collect();
+    let settings = json!({"enabled": true, "filesystem": {"allowWrite": [repository]}});
+    let settings = serde_json::from_value(settings).unwrap();
+    let folder = repository.join(folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    let options = WorkspaceOptions {
+        env,
+        settings_folders: vec![folder.clone(), repository.to_owned()],
+        sandbox: sandbox::SandboxOptions { settings, ..real_sandbox_options() },
+        ..WorkspaceOptions::default()
+    };
+    Workspace::new(folder, options)
+}
+
+#[tokio::test]
+async fn settings_of_the_repository_cannot_be_changed_from_a_folder_of_it() {
+    if !kernel_can() {
+        return;
+    }
+    let call = CallContext { profile: SandboxProfile::Workspace, ..CallContext::new("toolu_1") };
+    let run =
+        async |workspace: &Workspace, command: &str| Bash.run(json!({"command": command}), workspace, &call).await;
+    let temp = tempfile::tempdir().unwrap();
+    let root = temp.path().canonicalize().unwrap();
+    let workspace = workspace_in_repository(&root, "sub");
+    // They do not exist yet.
+    let text =
+        error_text(run(&workspace, "mkdir ../.claude; echo {} > ../.claude/settings.local.json; touch ../x").await);
+    assert!(text.contains(root.join(".claude").to_str().unwrap()), "{text}");
+    assert!(root.join("x").exists() && !root.join(".claude").exists() && root.join("claude.moved-aside-1").exists());
+    let text =
+        error_text(run(&workspace, "mkdir ../other; ln -s other ../.claude; echo {} > ../other/settings.json").await);
+    assert!(text.contains(root.join(".claude").to_str().unwrap()) && !root.join(".claude").exists(), "{text}");
+    // They exist.
+    let file = root.join(".claude/settings.local.json");
+    std::fs::create_dir(root.join(".claude")).unwrap();
+    std::fs::write(&file, "old").unwrap();
+    for command in ["echo new > ../.claude/settings.local.json", "rm -rf ../.claude", "mv ../.claude ../away"] {
+        error_text(run(&workspace, command).await);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "old", "{command}");
+    }
+    // The user may change them meanwhile.
+    std::fs::write(root.join("fresh"), "new").unwrap();
+    let command = run(&workspace, "touch begun; until [ -e go ]; do sleep 0.01; done");
+    let change = async {
+        while !root.join("sub/begun").exists() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        std::fs::rename(root.join("fresh"), &file).unwrap();
+        std::fs::write(root.join("sub/go"), "").unwrap();
+    };
+    success_text(futures_util::future::join(command, change).await.0);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "new");
+    // They are links into the session's folder.
+    std::fs::write(root.join("sub/local.json"), "old").unwrap();
+    std::fs::remove_file(&file).unwrap();
+    symlink("../sub/local.json", &file).unwrap();
+    error_text(run(&workspace, "echo new > local.json").await);
+    assert_eq!(std::fs::read_to_string(root.join("sub/local.json")).unwrap(), "old");
+    let allows = |name: &str| {
+        let input = json!({"file_path": root.join("sub").join(name), "content": "x"});
+        let decision = evaluate(PermissionMode::AcceptEdits, &parse_rules(&[]), "Write", &input, &workspace);
+        decision_word(&decision)
+    };
+    assert_eq!((allows("local.json"), allows("other.json")), ("ask", "allow"));
+}
+
+#[tokio::test]
+async fn a_worktree_inside_the_settings_of_its_repository_can_be_changed() {
+    let temp = tempfile::tempdir().unwrap();
+    let root = temp.path().canonicalize().unwrap();
+    let workspace = workspace_in_repository(&root, ".claude/worktrees/w");
+    let input = json!({"file_path": workspace.root().join("a"), "content": "x"});
+    let decision = evaluate(PermissionMode::AcceptEdits, &parse_rules(&[]), "Write", &input, &workspace);
+    assert_eq!(decision_word(&decision), "allow");
+    if kernel_can() {
+        let call = CallContext { profile: SandboxProfile::Workspace, ..CallContext::new("toolu_1") };
+        let command = json!({"command": "echo x > a && ! touch ../../settings.local.json 2> /dev/null"});
+        success_text(Bash.run(command, &workspace, &call).await);
+        assert!(workspace.root().join("a").exists() && !root.join(".claude/settings.local.json").exists());
+    }
 }
 
 #[tokio::test]

@@ -26,6 +26,7 @@ mod permission_modes;
 mod play_recording;
 mod prompt_expansion;
 mod recording;
+mod repository_settings;
 mod request_log;
 mod request_shape;
 mod sandbox;

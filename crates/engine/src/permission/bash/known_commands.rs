@@ -179,12 +179,25 @@ pub(super) fn command_effect(words: &[Word]) -> Option<CommandEffect> {
         "git" => git::is_read_only(rest),
         "find" => all(FIND_OPTIONS),
         "test" | "[" => all(TEST_OPTIONS),
+        _ if sets_variables(words) => false,
         // A second name is where it writes.
         "uniq" if operands(rest).len() > 1 => false,
         _ => find(&READ_COMMANDS).is_some_and(|known| options.iter().all(|option| known.accepts_option(option))),
     };
     let changes = find(&CHANGE_COMMANDS).is_some_and(|known| options.iter().all(|option| known.accepts_option(option)));
     if reads { Some(CommandEffect::ReadOnly) } else { changes.then_some(CommandEffect::ChangesFiles) }
+}
+
+/// Whether a command is `printf` and sets a variable: by `-v`, or by `%n`, which stores how many
+/// characters were printed.
+pub(super) fn sets_variables(words: &[Word]) -> bool {
+    let is_modifier = |c: char| c.is_ascii_digit() || "-+ #'.*$hjlLqtzI".contains(c);
+    let stores_count = |text: &str| {
+        let mut conversions = text.split('%').skip(1);
+        conversions.any(|rest| rest.trim_start_matches(is_modifier).starts_with('n'))
+    };
+    let Some((first, rest)) = words.split_first() else { return false };
+    first.text == "printf" && rest.iter().any(|word| word.text.starts_with("-v") || stores_count(&word.text))
 }
 
 impl KnownCommand {

@@ -96,6 +96,7 @@ fn what_is_not_understood_is_an_error() {
         "a <<$x\n",
         "a[0]=b c",
         "for PATH in /x; do a; done",
+        "for npm_config_userconfig in x; do npm test; done",
         "a\u{a0}b",
         "a\u{200b}",
         "a\rb",
@@ -105,6 +106,10 @@ fn what_is_not_understood_is_an_error() {
         "select x in a; do b; done",
         "a $[1]",
         "time a",
+        "a {x}<b",
+        "a {x}>&1",
+        "a \u{3041}\\' b '",
+        "a \u{3041}`b`",
     ];
     for text in texts {
         assert!(parse(text).is_err(), "{text}: {:?}", parse(text));

@@ -175,6 +175,7 @@ impl Parser {
     pub(super) fn merge_script(&mut self, inner: Script) {
         self.script.commands.extend(inner.commands);
         self.script.has_loop |= inner.has_loop;
+        self.script.loop_variables.extend(inner.loop_variables);
         self.script.stdin_texts.extend(inner.stdin_texts);
     }
 }

@@ -80,10 +80,7 @@ impl ScriptedAgent {
 
     /// An agent started with these flags and no others.
     pub(super) fn spawn_initialized(&self, args: &[&str]) -> AgentProcess {
-        let mut command = self.command(args);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
-        let stdout = BufReader::new(child.stdout.take().unwrap());
-        AgentProcess { stdin: child.stdin.take(), child, stdout, lines: Vec::new() }
+        AgentProcess::start(self.command(args))
     }
 
     pub(super) fn session_file(&self) -> PathBuf {
@@ -98,6 +95,12 @@ impl ScriptedAgent {
 }
 
 impl AgentProcess {
+    pub(super) fn start(mut command: Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        Self { stdin: child.stdin.take(), child, stdout, lines: Vec::new() }
+    }
+
     pub(super) fn send(&mut self, line: Value) {
         writeln!(self.stdin.as_mut().unwrap(), "{line}").unwrap();
     }

@@ -1,0 +1,99 @@
+//! Attempts to get round what settings and variables name: patterns, folders and commands.
+
+use std::path::PathBuf;
+
+use quipu_engine::testing::permission::{PermissionMode, evaluate};
+use quipu_engine::testing::sandbox::SandboxOptions;
+use quipu_engine::testing::tool::{Workspace, WorkspaceOptions};
+use serde_json::json;
+
+use crate::{TestWorkspace, decision_word, parse_rules};
+
+#[test]
+fn folders_that_variables_name_for_settings_are_guarded() {
+    let folder = tempfile::tempdir().unwrap();
+    let p = folder.path().canonicalize().unwrap();
+    let decide = |variable: &str, value: PathBuf, rules: &[&str], file: &str| {
+        let env = [(variable.into(), value.into_os_string())].into();
+        let workspace = Workspace::new(&p, WorkspaceOptions { env, ..WorkspaceOptions::default() });
+        let input = json!({"file_path": p.join(file), "content": "x"});
+        decision_word(&evaluate(PermissionMode::AcceptEdits, &parse_rules(rules), "Write", &input, &workspace))
+    };
+    for variable in ["CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME"] {
+        assert_eq!(decide(variable, p.join("own"), &[], "own/settings.json"), "ask", "{variable}");
+        assert_eq!(decide(variable, p.join("own"), &["allow Edit(**)"], "own/git/config"), "ask", "{variable}");
+        assert_eq!(decide(variable, p.join("own"), &["allow Edit(own/**)"], "own/git/config"), "allow", "{variable}");
+        assert_eq!(decide(variable, p.join("own"), &[], "other/settings.json"), "allow", "{variable}");
+        // Who works in the folder itself means to change what is in it.
+        assert_eq!(decide(variable, p.clone(), &[], "settings.json"), "allow", "{variable}");
+    }
+}
+
+#[test]
+fn every_deny_rule_protects_the_file_that_it_names() {
+    let check = |pattern: &str, names: &[&str]| {
+        let workspace = TestWorkspace::new();
+        for name in names {
+            workspace.write(name, "SECRET\n");
+            let (rule, input) = (format!("deny Read({pattern})"), json!({"file_path": name}));
+            let decision = workspace.evaluate(PermissionMode::Default, &[&rule], "Read", &input);
+            assert_eq!(decision_word(&decision), "deny", "{pattern} {name}");
+        }
+    };
+    check("{.env,key}", &[".env", "key", "{.env,key}"]);
+    check("./{a,b}/key", &["a/key", "b/key", "{a,b}/key"]);
+    check("a{b", &["a{b"]);
+    check("a}b", &["a}b"]);
+    check("*{b", &["a{b"]);
+    check("a\\", &["a\\"]);
+    check("./.", &["key"]);
+    check("./a/./*.pem", &["a/x.pem"]);
+    check("./x*/../key", &["key"]);
+    let workspace = TestWorkspace::new();
+    let decide = |pattern: &str, name: &str| {
+        let (rule, input) = (format!("allow Edit({pattern})"), json!({"file_path": name}));
+        decision_word(&workspace.evaluate(PermissionMode::Default, &[&rule], "Edit", &input))
+    };
+    assert_eq!(decide("*.{js,ts}", "a.ts"), "allow");
+    assert_eq!((decide("*.{js,ts}", "a.rs"), decide("a{b", "a{b")), ("ask", "ask"));
+}
+
+/// `sandbox.excludedCommands` names commands that are asked about although there is a sandbox.
+#[test]
+fn excluded_commands_are_asked_about_in_every_form() {
+    let settings = json!({"enabled": true, "excludedCommands": ["docker", "git push:*"]});
+    let settings = serde_json::from_value(settings).unwrap();
+    let sandbox = SandboxOptions { settings, ..SandboxOptions::default() };
+    let workspace = TestWorkspace::with_options(WorkspaceOptions { sandbox, ..WorkspaceOptions::default() });
+    for command in [
+        "docker ps",
+        "/usr/bin/docker ps",
+        "timeout 5 docker ps",
+        "env X=1 docker ps",
+        "sh -c 'docker ps'",
+        "true && docker ps $((1))",
+        "x=(docker ps); \"${x[@]}\"",
+        "perl -e 'system(\"docker ps\")'",
+        "git push",
+        "git -C . push origin",
+    ] {
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &[], command), "ask", "{command}");
+    }
+    for command in ["dockerd x", "make docker-image", "git pull", "x=(1 2)"] {
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &[], command), "allow", "{command}");
+    }
+}
+
+#[test]
+fn a_loop_over_a_variable_of_the_environment_is_asked_about() {
+    let env = [("tool_config".into(), "/dev/null".into())].into();
+    let workspace = TestWorkspace::with_options(WorkspaceOptions { env, ..WorkspaceOptions::default() });
+    workspace.inner.set_env_script("export other_config='file_names'\n".to_owned());
+    let rules = ["allow Bash(tool:*)"];
+    for (name, expected) in [("tool_config", "ask"), ("other_config", "ask"), ("file_name", "allow")] {
+        let command = format!("for {name} in x; do tool; done");
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, &command), expected, "{command}");
+        let command = format!("tool `for {name} in x; do tool; done`");
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, &command), expected, "{command}");
+    }
+}
