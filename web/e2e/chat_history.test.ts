@@ -144,6 +144,9 @@ test("without its first prompt a conversation goes on in another session, with t
   const item = chat.conversation.locator('[data-kind="user"]').first();
   await item.hover();
   await item.getByRole("button", { name: "rewind to before this prompt" }).click();
+  // The next message must reach the agent also before the first event of its chat has come.
+  const events = "**/api/chats/*/events*";
+  await chat.page.route(events, (route) => setTimeout(() => route.continue().catch(() => {}), 1000));
   await chat.page.getByRole("dialog").getByRole("button", { name: "rewind", exact: true }).click();
   await expect.poll(() => new URL(chat.page.url()).pathname).not.toBe(`/s/${key}`);
   // While the dialog is open, keys do not reach the composer.
@@ -151,6 +154,7 @@ test("without its first prompt a conversation goes on in another session, with t
   await expect.poll(() => chat.composer.inputValue()).toBe("one");
   await chat.send("another");
   await chat.conversation.getByText("Answer another.").waitFor();
+  await chat.page.unroute(events);
   expect(await chat.conversation.getByText("Answer one.").count()).toBe(0);
   expect(chat.at.faults).toEqual([]);
 });

@@ -187,9 +187,15 @@ export class ChatModel {
     }
   }
 
+  /** The chat of the session, also before its first event has arrived; `null` if no agent runs. */
+  get running(): Chat | null {
+    if (this.chat && this.chat.state !== "ended") return this.chat;
+    return (this.key && chats.of(this.key)) || null;
+  }
+
   /** The running chat, or a new one. */
   async ensure(options: StartOptions): Promise<Chat> {
-    if (this.chat && this.chat.state !== "ended") return this.chat;
+    if (this.running) return this.running;
     const chat = await startChat(options);
     chats.put(chat);
     // A new chat is followed by the view of its session.

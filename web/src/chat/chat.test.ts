@@ -25,6 +25,34 @@ test("the first message starts the agent; the message is on screen before the se
   model.stop();
 });
 
+test("a message goes to the running agent, also before its first event has arrived", async () => {
+  const sent = fakeServer({ "POST chats/c1/messages": { uuid: "u1" } });
+  chats.put(fakeChat());
+  const model = new ChatModel("s1");
+  model.follow("c1");
+  await model.send(message, { cwd: "/work", resume: "s1" });
+  expect(sent.filter(({ request }) => request.startsWith("POST"))).toEqual([
+    { request: "POST chats/c1/messages", body: message },
+  ]);
+  model.stop();
+});
+
+test("a list that was asked for before a chat changed does not undo the change", async () => {
+  const replies = [[fakeChat({ key: "before" })], [fakeChat({ key: "after" })]];
+  const shown: (string | undefined)[] = [];
+  fakeServer({
+    "GET chats": () => {
+      shown.push(chats.list[0]?.key);
+      return replies.shift();
+    },
+  });
+  const loaded = chats.load();
+  chats.put(fakeChat({ key: "after" }));
+  await loaded;
+  expect(shown).toEqual([undefined, "after"]);
+  expect(chats.list[0]?.key).toBe("after");
+});
+
 test("a message that cannot be sent does not stay on screen", async () => {
   fakeServer({ "POST chats": { status: 400, error: { code: "agent.not_found", message: "no claude" } } });
   const model = new ChatModel("s1");

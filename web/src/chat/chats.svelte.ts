@@ -14,7 +14,7 @@ class Chats {
   #isLoading = false;
   #isStale = false;
 
-  /** Loads the list; calls during a load cause one more load after it. */
+  /** Loads the list; what changes during a load causes one more load after it. */
   async load(): Promise<void> {
     this.#isStale = true;
     if (this.#isLoading) return;
@@ -22,7 +22,9 @@ class Chats {
     while (this.#isStale) {
       this.#isStale = false;
       try {
-        this.list = await listChats();
+        const list = await listChats();
+        if (this.#isStale) continue;
+        this.list = list;
         this.isLoaded = true;
       } catch {
         // The page shows that there is no connection; the list is loaded again with the next one.
@@ -38,6 +40,7 @@ class Chats {
 
   /** Takes a newer state of one chat. */
   put(chat: Chat) {
+    this.#isStale = true;
     const others = this.list.filter((known) => known.id !== chat.id);
     this.list = [...others, chat];
   }

@@ -77,7 +77,7 @@ export class SessionChat {
 
   /** A folder that an agent runs in is trusted. */
   get #isTrusted(): boolean {
-    return this.model.chat !== null || this.choice.isTrusted;
+    return this.model.running !== null || this.choice.isTrusted;
   }
 
   #failed(error: unknown) {
@@ -95,7 +95,7 @@ export class SessionChat {
     const resume_at = (this.continueItem && entryUuid(this.continueItem)) ?? undefined;
     try {
       // A running agent cannot go back: another one is started.
-      if (resume_at && this.model.chat) await this.#end(this.model.chat.id);
+      if (resume_at && this.model.running) await this.#end(this.model.running.id);
       const chat = await this.starter.run(
         (more) => this.model.send(message, this.#options({ resume_at, ...more })),
         this.#isTrusted,
