@@ -1,5 +1,6 @@
 //! Processes many files on all cores, with a progress bar.
 
+use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -29,7 +30,8 @@ pub(crate) fn map_files<F: Sync, T: Send>(
 /// A progress bar on stderr; hidden with `--quiet`, for a single file, or if stderr is not a
 /// terminal.
 fn file_progress_bar(files: usize, what: &'static str, global: &GlobalArgs) -> ProgressBar {
-    if global.quiet || files < 2 {
+    // A hidden bar has no thread that draws it.
+    if global.quiet || files < 2 || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new(files as u64);
