@@ -58,10 +58,17 @@ impl SessionUsage {
 #[derive(Debug)]
 pub struct UsageLedger {
     sessions: Vec<SessionUsage>,
-    /// Messages that count in another session, as session and message index.
-    copies: HashSet<(u32, u32)>,
+    /// Messages that count in another session.
+    copies: HashSet<Position, BuildHasherDefault<IntegerHasher>>,
     /// Messages that count with the joined usage of their copies.
-    merged: HashMap<(u32, u32), MessageUsage>,
+    merged: HashMap<Position, MessageUsage, BuildHasherDefault<IntegerHasher>>,
+}
+
+/// The index of a session and that of a message in it, as one number.
+type Position = u64;
+
+fn position(session: u32, message: u32) -> Position {
+    u64::from(session) << 32 | u64::from(message)
 }
 
 /// Number of messages unpacked and compared at a time, which bounds memory.
@@ -77,7 +84,7 @@ impl UsageLedger {
         // Only keys that occur more than once can be copies.
         let (repeated, holders) = repeated_keys(keys);
         let portions = 1 + (holders / MAX_MESSAGES_PER_PASS) as u64;
-        let mut ledger = Self { sessions, copies: HashSet::new(), merged: HashMap::new() };
+        let mut ledger = Self { sessions, copies: HashSet::default(), merged: HashMap::default() };
         for portion in 0..portions {
             ledger.find_copies(|key| key % portions == portion && repeated.contains(key));
         }
@@ -91,10 +98,8 @@ impl UsageLedger {
             if !session.messages.keys().any(|key| is_selected(&key)) {
                 continue;
             }
-            for (m, message) in (0..).zip(session.messages.iter()) {
-                if let Some(key) = message.key.filter(&is_selected) {
-                    holders.push((key, (session.is_vanished, message.is_progress), (s, m), message));
-                }
+            for (m, message) in session.messages.unpack(|_, key| is_selected(&key)) {
+                holders.push((message.key, (session.is_vanished, message.is_progress), position(s, m), message));
             }
         }
         // Messages are large, so pointers to them are sorted.
@@ -115,19 +120,17 @@ impl UsageLedger {
     /// Passes every credited message to `visit`, by session.
     pub fn for_each_usage(&self, prices: &Prices, mut visit: impl FnMut(&UsageRecord<'_>)) {
         for (s, session) in (0..).zip(&self.sessions) {
-            for (m, message) in (0..).zip(session.messages.iter()) {
-                if !self.copies.contains(&(s, m)) {
-                    let message = self.merged.get(&(s, m)).unwrap_or(&message);
-                    let mut record =
-                        UsageRecord::from_message(session.session_id.as_str(), &session.project, message, prices);
-                    record.is_vanished = session.is_vanished;
-                    if let Some(agent) = &message.agent {
-                        let agent = session.subagents.get(&**agent);
-                        record.agent = agent.and_then(|agent| agent.agent_type.as_deref()).unwrap_or(UNKNOWN_AGENT);
-                        record.turn = agent.map_or(message.turn, |agent| agent.turn.max(message.turn));
-                    }
-                    visit(&record);
+            for (m, message) in session.messages.unpack(|m, _| !self.copies.contains(&position(s, m))) {
+                let message = self.merged.get(&position(s, m)).unwrap_or(&message);
+                let mut record =
+                    UsageRecord::from_message(session.session_id.as_str(), &session.project, message, prices);
+                record.is_vanished = session.is_vanished;
+                if let Some(agent) = &message.agent {
+                    let agent = session.subagents.get(&**agent);
+                    record.agent = agent.and_then(|agent| agent.agent_type.as_deref()).unwrap_or(UNKNOWN_AGENT);
+                    record.turn = agent.map_or(message.turn, |agent| agent.turn.max(message.turn));
                 }
+                visit(&record);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The one rule for copies of a message: which holders have the same message, which of them
 //! is credited with it, and with what usage. The index and `--no-index` both use it.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
@@ -24,10 +25,12 @@ pub(crate) enum Credit {
 pub(crate) fn credit_holders(holders: &[&MessageUsage]) -> Vec<Credit> {
     let mut credits = vec![Credit::Copy; holders.len()];
     for group in group_copies(holders) {
-        let copies: Vec<&MessageUsage> = group.iter().map(|index| holders[*index]).collect();
-        let merged = MessageUsage::merge_copies(&copies);
-        let is_own = !differs_from_own(copies[0], &merged);
-        credits[group[0]] = if is_own { Credit::Own } else { Credit::Merged(Box::new(merged)) };
+        let first = holders[group[0]];
+        let others: Vec<&MessageUsage> = group[1..].iter().map(|index| holders[*index]).collect();
+        credits[group[0]] = match MessageUsage::merge_copies(first, &others) {
+            Cow::Owned(merged) if differs_from_own(first, &merged) => Credit::Merged(Box::new(merged)),
+            _ => Credit::Own,
+        };
     }
     credits
 }

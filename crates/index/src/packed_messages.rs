@@ -20,12 +20,14 @@ pub(crate) struct PackedMessages {
 /// Bytes kept of a line hash: enough to distinguish the lines of messages with the same key.
 const LINE_HASH_BYTES: usize = 6;
 
+/// Times are stored as distances from this one, 2026-01-01, so that they are short.
+const TIME_OFFSET_MS: i64 = 1_767_225_600_000;
+
 impl PackedMessages {
     pub(crate) fn new<'a>(messages: impl Iterator<Item = &'a MessageUsage>) -> Self {
         let mut served: Vec<&Arc<ServingInfo>> = Vec::new();
         let mut names: Vec<&Arc<str>> = Vec::new();
-        let (mut body, mut keys) = (Vec::new(), Vec::new());
-        let mut before = 0;
+        let (mut body, mut keys, mut packed) = (Vec::new(), Vec::new(), Vec::new());
         for message in messages {
             keys.extend(message.key.unwrap_or_default().to_le_bytes());
             let known = served.iter().position(|known| **known == message.serving);
@@ -33,7 +35,10 @@ impl PackedMessages {
                 served.push(&message.serving);
                 served.len() - 1
             });
-            pack_message(&mut body, message, how, &mut names, &mut before);
+            packed.clear();
+            pack_message(&mut packed, message, how, &mut names);
+            write_varint(&mut body, packed.len() as u64);
+            body.extend(&packed);
         }
         let mut bytes = Vec::new();
         write_varint(&mut bytes, served.len() as u64);
@@ -59,20 +64,27 @@ impl PackedMessages {
         keys.iter().take(self.len as usize).map(|key| MessageKey::from_le_bytes(*key))
     }
 
-    /// Unpacks the messages in their order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = MessageUsage> {
+    /// Unpacks the selected messages, in their order. `select` gets the index and the key of each message; it
+    /// is called once for each, because the others are passed over without being unpacked.
+    pub(crate) fn unpack(
+        &self,
+        mut select: impl FnMut(u32, MessageKey) -> bool,
+    ) -> impl Iterator<Item = (u32, MessageUsage)> {
         let mut head = PackedReader(&self.bytes);
         let served: Vec<Arc<ServingInfo>> =
             (0..head.read_varint()).map(|_| Arc::new(head.read_serving_info())).collect();
         let names: Vec<Arc<str>> = (0..head.read_varint()).map(|_| head.read_name()).collect();
         let mut body =
             PackedReader(&self.bytes[self.keys_offset as usize + self.len as usize * size_of::<MessageKey>()..]);
-        let mut before = 0;
-        self.keys().map(move |key| {
-            let (how, mut message) = body.read_message(&names, &mut before);
-            message.key = (key != 0).then_some(key);
-            message.serving = served.get(how).map(Arc::clone).unwrap_or_default();
-            message
+        (0..).zip(self.keys()).filter_map(move |(index, key)| {
+            let len = body.read_varint() as usize;
+            let packed = body.read_bytes(len);
+            select(index, key).then(|| {
+                let (how, mut message) = PackedReader(packed).read_message(&names);
+                message.key = (key != 0).then_some(key);
+                message.serving = served.get(how).map(Arc::clone).unwrap_or_default();
+                (index, message)
+            })
         })
     }
 }
@@ -83,13 +95,7 @@ const FLAG_PROGRESS: usize = 2;
 const FLAG_ATTRIBUTED: usize = 4;
 const FLAG_BITS: u32 = 3;
 
-fn pack_message<'a>(
-    out: &mut Vec<u8>,
-    message: &'a MessageUsage,
-    how: usize,
-    names: &mut Vec<&'a Arc<str>>,
-    before: &mut i64,
-) {
+fn pack_message<'a>(out: &mut Vec<u8>, message: &'a MessageUsage, how: usize, names: &mut Vec<&'a Arc<str>>) {
     let Tokens { input, output, cache_write_5m, cache_write_1h, cache_read } = message.tokens;
     let is_attributed = !message.tools.is_empty() || message.agent.is_some() || message.turn != 0;
     let flags = [
@@ -122,9 +128,10 @@ fn pack_message<'a>(
     write_varint(out, message.answered_searches);
     out.extend(message.line_hashes.iter().flat_map(|line| line.to_le_bytes().into_iter().take(LINE_HASH_BYTES)));
     write_varint(out, message.line_times_ms.len() as u64);
+    let mut before = TIME_OFFSET_MS;
     for time in &message.line_times_ms {
-        write_zigzag(out, time.wrapping_sub(*before));
-        *before = *time;
+        write_zigzag(out, time.wrapping_sub(before));
+        before = *time;
     }
 }
 
@@ -146,7 +153,7 @@ pub(crate) fn write_zigzag(out: &mut Vec<u8>, value: i64) {
 pub(crate) struct PackedReader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> PackedReader<'a> {
-    fn read_message(&mut self, names: &[Arc<str>], before: &mut i64) -> (usize, MessageUsage) {
+    fn read_message(&mut self, names: &[Arc<str>]) -> (usize, MessageUsage) {
         let shape = self.read_varint() as usize;
         let (mut turn, mut agent, mut tools) = (0, None, Vec::new());
         if shape & FLAG_ATTRIBUTED != 0 {
@@ -160,9 +167,10 @@ impl<'a> PackedReader<'a> {
         let tokens = Tokens { input, output, cache_write_5m, cache_write_1h, cache_read };
         let (searches_told, searches_found) = (self.read_varint(), self.read_varint());
         let lines = [self.read_u64(LINE_HASH_BYTES), self.read_u64(LINE_HASH_BYTES)];
+        let mut before = TIME_OFFSET_MS;
         let times = (0..self.read_varint()).map(|_| {
-            *before = before.wrapping_add(self.read_zigzag());
-            *before
+            before = before.wrapping_add(self.read_zigzag());
+            before
         });
         let times: LineTimes = times.collect();
         let time = times.iter().min().and_then(|time| Timestamp::from_millisecond(*time).ok());
@@ -266,8 +274,8 @@ mod tests {
             Tokens { input: u64::MAX, output: 127, cache_write_5m: 128, cache_write_1h: 0, cache_read: 1 };
         let packed = PackedMessages::new(messages.iter());
         assert_eq!(packed.keys().collect::<Vec<_>>(), [u64::MAX, 0, 7]);
-        let again: Vec<MessageUsage> = packed.iter().collect();
-        for (was, is) in messages.iter().zip(&again) {
+        let again: Vec<(u32, MessageUsage)> = packed.unpack(|_, _| true).collect();
+        for (was, (_, is)) in messages.iter().zip(&again) {
             assert_eq!(
                 (was.key, &was.serving, was.tokens, was.recorded_cost_usd),
                 (is.key, &is.serving, is.tokens, is.recorded_cost_usd)
@@ -278,5 +286,8 @@ mod tests {
             assert_eq!(was.tools, is.tools);
         }
         assert_eq!(again.len(), 3);
+        let others: Vec<(u32, u64)> =
+            packed.unpack(|index, key| index != 1 || key != 0).map(|(index, m)| (index, m.turn.into())).collect();
+        assert_eq!(others, [(0, 0), (2, 9)]);
     }
 }

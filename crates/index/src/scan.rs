@@ -41,7 +41,7 @@ pub fn scan_session(session_files: &SessionFiles, group_by: GroupBy) -> (Session
 /// Whether a line contains a word near one of its ends. Only old files have a cost without
 /// usage; it is a field of the line itself, so it is before or after the message.
 fn is_near_line_end(bytes: &[u8], word: &Finder<'_>) -> bool {
-    const MAX_DISTANCE_BYTES: usize = 1024;
+    const MAX_DISTANCE_BYTES: usize = 512;
     match bytes.len() {
         0..=MAX_DISTANCE_BYTES => word.find(bytes).is_some(),
         len => {

@@ -1,5 +1,6 @@
 //! The usage of one API message.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -74,26 +75,30 @@ impl MessageUsage {
         };
     }
 
-    /// Joins the copies of one message in several sessions; the credited copy comes first.
+    /// Joins the copies of one message in several sessions; the credited copy comes first. Borrowed if it
+    /// has everything that the others have, as most do.
     ///
     /// The result has the tokens of the copy with the most output, the earliest time, and
     /// the tool calls of the copy with the most. Copies in lines of their own take precedence
     /// over copies in `progress` lines.
-    pub fn merge_copies(copies: &[&Self]) -> Self {
-        let Some((&first, rest)) = copies.split_first() else { return Self::default() };
-        let mut merged = first.clone();
-        let mut best = (!first.is_progress, first.tokens.output);
-        for copy in rest {
-            if (!copy.is_progress, copy.tokens.output) > best {
-                best = (!copy.is_progress, copy.tokens.output);
+    pub fn merge_copies<'a>(first: &'a Self, others: &[&Self]) -> Cow<'a, Self> {
+        let mut merged = Cow::Borrowed(first);
+        for copy in others {
+            if (!copy.is_progress, copy.tokens.output) > (!merged.is_progress, merged.tokens.output) {
+                let merged = merged.to_mut();
                 (merged.tokens, merged.serving) = (copy.tokens, Arc::clone(&copy.serving));
                 (merged.reported_searches, merged.is_progress) = (copy.reported_searches, copy.is_progress);
                 merged.recorded_cost_usd = copy.recorded_cost_usd.or(merged.recorded_cost_usd);
             }
-            merged.earliest_time = merged.earliest_time.into_iter().chain(copy.earliest_time).min();
-            merged.answered_searches = merged.answered_searches.max(copy.answered_searches);
+            let earliest = merged.earliest_time.into_iter().chain(copy.earliest_time).min();
+            if earliest != merged.earliest_time {
+                merged.to_mut().earliest_time = earliest;
+            }
+            if copy.answered_searches > merged.answered_searches {
+                merged.to_mut().answered_searches = copy.answered_searches;
+            }
             if copy.tools.len() > merged.tools.len() {
-                merged.tools.clone_from(&copy.tools);
+                merged.to_mut().tools.clone_from(&copy.tools);
             }
         }
         merged

@@ -135,6 +135,6 @@ impl<'a> KnownMessages<'a> {
     /// session was archived.
     fn contains(&self, message: &MessageUsage) -> bool {
         let mut known = message.copy_marks().filter_map(|mark| self.0.get(&(message.key, mark)));
-        known.any(|known| !message_copies::differs_from_own(known, &MessageUsage::merge_copies(&[known, message])))
+        known.any(|known| !message_copies::differs_from_own(known, &MessageUsage::merge_copies(known, &[message])))
     }
 }
