@@ -96,7 +96,8 @@ pub(crate) struct GuardedHome<'a> {
 /// name programs to run, and their names are not known.
 pub(crate) fn config_folders(env: &BTreeMap<OsString, OsString>) -> Vec<PathBuf> {
     let named = ["CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME"].iter().filter_map(|name| env.get(OsStr::new(name)));
-    named.map(Path::new).filter(|folder| folder.is_absolute()).filter_map(resolve).collect()
+    // A relative path starts in the folder that the agent was started in.
+    named.filter_map(|folder| resolve(&std::path::absolute(folder).ok()?)).collect()
 }
 
 impl GuardedHome<'_> {

@@ -241,8 +241,9 @@ impl Hook {
             Ok(pattern) => pattern.is_match(subject),
             Err(_) => pattern == subject,
         };
-        // An older name of the same tool.
-        matches(subject) || ToolName::Agent == *subject && matches(ToolName::Task.as_str())
+        // Both names of the same tool.
+        let names = [ToolName::Agent, ToolName::Task];
+        matches(subject) || names.iter().any(|name| name == subject) && names.iter().any(|name| matches(name.as_str()))
     }
 }
 
@@ -360,7 +361,7 @@ mod tests {
         assert!(
             fits("Edit|Write", "Write") && fits("mcp__.*", "mcp__calc__add") && fits("*", "Bash") && fits("", "Bash")
         );
-        assert!(fits("Task", "Agent"));
+        assert!(fits("Task", "Agent") && fits("Agent", "Task") && !fits("Agent", "TaskOutput"));
         assert!(!fits("Write", "NotebookWrite") && !fits("Bash", "BashOutput"));
         assert!(fits("(", "(") && !fits("(", "Bash"));
     }

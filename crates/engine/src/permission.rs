@@ -22,8 +22,8 @@ mod shell;
 mod web;
 
 pub(crate) use bash::{is_read_only, program_names};
-pub(crate) use decision::needs_user_interaction;
 pub use decision::{ApprovalRequest, Decision, DecisionReason, evaluate, evaluate_target};
+pub(crate) use decision::{needs_user_interaction, skill_name};
 pub use file_tools::{file_target, hidden_file_filter};
 pub use mode::EffectiveMode;
 pub use rule::{Behavior, Rule, RuleSource};

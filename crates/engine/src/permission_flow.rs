@@ -504,6 +504,8 @@ fn may_apply(update: &PermissionUpdate, only_managed: bool) -> bool {
             may_change(&body.destination) && (allows || !only_managed)
         }
         PermissionUpdate::RemoveDirectories(_) => true,
+        PermissionUpdate::SetMode(body) => may_change(&body.destination) && !only_managed,
+        PermissionUpdate::AddDirectories(body) => may_change(&body.destination) && !only_managed,
         _ => !only_managed,
     }
 }

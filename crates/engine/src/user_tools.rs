@@ -7,7 +7,7 @@ use quipu_message::tool::ToolInput;
 use quipu_message::{Json, ToolName};
 use serde_json::{Value, json};
 
-use crate::permission::EffectiveMode;
+use crate::permission::{EffectiveMode, skill_name};
 use crate::session::Session;
 use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 
@@ -154,7 +154,7 @@ impl Tool for SkillTool {
     }
 
     fn run<'a>(&'a self, input: Value, _place: &'a Workspace, _call: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
-        let name = input["skill"].as_str().unwrap_or_default().trim_start_matches('/');
+        let name = skill_name(input["skill"].as_str().unwrap_or_default());
         let args = input["args"].as_str().unwrap_or_default();
         let found = self.session.definitions().saved_prompts.get(name).cloned();
         let output = match found {

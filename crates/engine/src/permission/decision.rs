@@ -179,7 +179,7 @@ impl<'a> PermissionContext<'a> {
                 Behavior::Allow => rule.rule.applies_to(self.tool),
                 Behavior::Deny | Behavior::Ask => rule.rule.restricts(self.tool),
             };
-            named && content_matches(rule, input)
+            named && content_matches(rule, self.tool, input)
         };
         if needs_user_interaction(self.tool) {
             let denied = self.find_rule(Behavior::Deny, about).map(deny_by_rule);
@@ -207,17 +207,25 @@ impl<'a> PermissionContext<'a> {
     }
 }
 
-/// Whether the content of a rule matches the subagent or skill that the input names.
+/// Whether the content of a rule matches the subagent or skill that the tool takes from the input.
 /// For other tools content cannot be compared: it never allows, and always denies or asks.
-fn content_matches(rule: &SourcedRule, input: &Value) -> bool {
+fn content_matches(rule: &SourcedRule, tool: &ToolName, input: &Value) -> bool {
     let Some(content) = rule.rule.content.as_deref() else { return true };
-    let name = ["subagent_type", "skill"].iter().find_map(|key| input[*key].as_str());
-    // A skill may be written as users type it: `/name`.
-    let name = name.map(|name| name.strip_prefix('/').unwrap_or(name));
+    let (name, content) = match tool {
+        ToolName::Agent | ToolName::Task => (input["subagent_type"].as_str(), content),
+        // A skill may be written as users type it: `/name`.
+        ToolName::Skill => (input["skill"].as_str().map(skill_name), skill_name(content)),
+        _ => (None, content),
+    };
     match name {
         Some(name) => content == name || content.strip_suffix(":*").is_some_and(|start| name.starts_with(start)),
         None => rule.behavior != Behavior::Allow,
     }
+}
+
+/// Returns the name of a skill without the slashes that users type before it.
+pub(crate) fn skill_name(text: &str) -> &str {
+    text.trim_start_matches('/')
 }
 
 /// Denies a call because of a rule.

@@ -12,6 +12,9 @@ use crate::tool::{LinkTargets, Workspace};
 /// Characters with a meaning in patterns.
 const WILDCARDS: [char; 6] = ['*', '?', '[', '\\', '{', '}'];
 
+/// Patterns with braces that are searched for links.
+const MAX_ALTERNATIVES: usize = 64;
+
 /// Whether a path, taken as a pattern, would match other paths too.
 pub(super) fn has_wildcards(path: &str) -> bool {
     path.contains(WILDCARDS)
@@ -83,8 +86,10 @@ impl PathPattern {
             let mut found = vec![(root.clone(), pattern.clone())];
             if !allows {
                 found.extend(resolve(&root).map(|root| (root, pattern.clone())));
-                found.extend(resolve_literal_prefix(&root, &pattern));
-                found.extend(resolve_link(&root, &pattern));
+                for pattern in brace_alternatives(&pattern) {
+                    found.extend(resolve_literal_prefix(&root, &pattern));
+                    found.extend(resolve_link(&root, &pattern));
+                }
             }
             found.retain(|anchor| !anchors.contains(anchor));
             anchors.append(&mut found);
@@ -113,8 +118,11 @@ impl PathPattern {
         let Some(real) = &target.real else { return !self.is_allow_rule };
         let names = |path: &Path| {
             self.matchers.iter().any(|(root, matcher)| {
+                let is_match = |inside: &Path| matcher.matched_path_or_any_parents(inside, path.is_dir()).is_ignore();
                 let inside = strip_root(path, root, !self.is_allow_rule);
-                inside.is_some_and(|inside| matcher.matched_path_or_any_parents(inside, path.is_dir()).is_ignore())
+                // The matcher itself ignores the case of ASCII letters only.
+                let lower = inside.filter(|_| !self.is_allow_rule).and_then(lowercase_path);
+                inside.is_some_and(is_match) || lower.is_some_and(|lower| is_match(&lower))
             })
         };
         if self.is_allow_rule {
@@ -133,6 +141,11 @@ fn original_path(path: &Path) -> Option<PathBuf> {
     let names: Vec<_> = path.iter().collect();
     let at = names.windows(2).position(|pair| pair[0] == ".claude" && pair[1] == "worktrees")?;
     Some(names[..at].iter().chain(names.get(at + 3..)?).collect())
+}
+
+/// Returns a path in lower case; `None` if it has only ASCII characters or is not UTF-8.
+fn lowercase_path(path: &Path) -> Option<PathBuf> {
+    path.to_str().filter(|text| !text.is_ascii()).map(|text| text.to_lowercase().into())
 }
 
 /// Returns the part of a path below a folder; `None` if the path is not inside it.
@@ -161,7 +174,7 @@ fn resolve_anchor(
     if is_absolute {
         return Some((PathBuf::from("/"), pattern));
     }
-    if let Some(rest) = pattern.strip_prefix("~/") {
+    if let Some(rest) = pattern.strip_prefix("~/").or((pattern == "~" && !allows).then_some("")) {
         return Some((home()?, format!("/{rest}")));
     }
     if let Some(rest) = pattern.strip_prefix("./").or((pattern == ".").then_some("")) {
@@ -200,9 +213,13 @@ fn without_dot_parts(pattern: &str) -> String {
     if parts == [""] { "/".to_owned() } else { parts.join("/") }
 }
 
-/// Resolves links in the leading components of a pattern that contain no wildcard.
+/// Resolves links in the leading components of a pattern that contain no wildcard; `None` if the pattern
+/// matches at any depth.
 fn resolve_literal_prefix(root: &Path, pattern: &str) -> Option<(PathBuf, String)> {
-    let names: Vec<&str> = pattern.strip_prefix('/')?.split('/').collect();
+    let names: Vec<&str> = pattern.strip_prefix('/').unwrap_or(pattern).split('/').collect();
+    if !pattern.starts_with('/') && names.len() == 1 {
+        return None;
+    }
     let plain = names.iter().take_while(|name| !name.contains(WILDCARDS)).count().min(names.len() - 1);
     let folder = names[..plain].iter().fold(root.to_owned(), |path, name| path.join(name));
     Some((resolve(&folder)?, format!("/{}", names[plain..].join("/"))))
@@ -218,8 +235,31 @@ fn resolve_link(root: &Path, pattern: &str) -> Option<(PathBuf, String)> {
     }
     let link = root.join(name);
     let real = resolve(&link).filter(|real| *real != link)?;
-    let target = escape_wildcards(real.file_name()?.to_str()?);
+    // Bytes that are not UTF-8 cannot be written in a pattern.
+    let target = escape_wildcards(&real.file_name()?.to_string_lossy()).replace(char::REPLACEMENT_CHARACTER, "*");
     Some((real.parent()?.to_owned(), format!("/{target}{below}")))
+}
+
+/// Returns the patterns that `{a,b}` in a pattern means, at most about [`MAX_ALTERNATIVES`]; the pattern
+/// itself if it has no such braces.
+fn brace_alternatives(pattern: &str) -> Vec<String> {
+    let mut expanded = Vec::new();
+    let mut open = vec![pattern.to_owned()];
+    while let Some(pattern) = open.pop() {
+        // The last brace that opens contains no other.
+        let braces = pattern.rfind('{').and_then(|at| Some((at, at + pattern[at..].find('}')?)));
+        match braces {
+            Some((start, end)) => {
+                let one = |choice: &str| format!("{}{choice}{}", &pattern[..start], &pattern[end + 1..]);
+                open.extend(pattern[start + 1..end].split(',').map(one));
+            }
+            None => expanded.push(pattern),
+        }
+        if open.len() + expanded.len() > MAX_ALTERNATIVES {
+            break;
+        }
+    }
+    expanded
 }
 
 /// Returns the pattern that matches only this text.
@@ -264,6 +304,9 @@ fn build_matchers(root: &Path, pattern: &str, protects: bool) -> Vec<Gitignore> 
     let mut matchers: Vec<Gitignore> = build(pattern).into_iter().collect();
     if protects && pattern.contains(['{', '}']) {
         matchers.extend(build(&escape_braces(pattern)));
+    }
+    if protects && !pattern.is_ascii() {
+        matchers.extend(build(&pattern.to_lowercase()));
     }
     if protects && matchers.is_empty() {
         matchers.extend(build(&escape_wildcards(pattern)));

@@ -101,12 +101,14 @@ impl RuleSet {
                     .retain(|rule| rule.behavior != behavior || rule.source != source || !gone.contains(&rule.rule));
             }
             PermissionUpdate::SetMode(body) => {
+                parse_source(body.destination.as_str())?;
                 let mode = EffectiveMode::parse(body.mode.as_str());
                 return mode
                     .map(Some)
                     .ok_or_else(|| UpdateError::UnknownWord { what: "mode", word: body.mode.to_string() });
             }
             PermissionUpdate::AddDirectories(body) => {
+                parse_source(body.destination.as_str())?;
                 body.directories.iter().for_each(|folder| workspace.add_folder(Path::new(folder)));
             }
             PermissionUpdate::RemoveDirectories(body) => {
@@ -119,8 +121,11 @@ impl RuleSet {
 }
 
 fn parse_destination(behavior: &str, destination: &str) -> Result<(Behavior, RuleSource), UpdateError> {
-    let unknown = |what, word: &str| UpdateError::UnknownWord { what, word: word.to_owned() };
-    let behavior = Behavior::parse(behavior).ok_or_else(|| unknown("behavior", behavior))?;
-    let source = RuleSource::parse(destination).ok_or_else(|| unknown("destination", destination))?;
-    Ok((behavior, source))
+    let unknown = || UpdateError::UnknownWord { what: "behavior", word: behavior.to_owned() };
+    Ok((Behavior::parse(behavior).ok_or_else(unknown)?, parse_source(destination)?))
+}
+
+fn parse_source(destination: &str) -> Result<RuleSource, UpdateError> {
+    let unknown = || UpdateError::UnknownWord { what: "destination", word: destination.to_owned() };
+    RuleSource::parse(destination).ok_or_else(unknown)
 }

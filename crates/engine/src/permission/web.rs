@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use quipu_message::ToolName;
-use url::Url;
+use url::{Host, Url};
 
 use super::decision::{Decision, DecisionReason, PermissionContext, ask_decision, suggest_rules};
 use super::rules::SourcedRule;
@@ -53,13 +53,20 @@ fn rule_matches_host(rule: &SourcedRule, host: &str) -> bool {
         return false;
     }
     let Some(content) = rule.rule.content.as_deref() else { return true };
-    // Content that is not a domain never allows, and always denies or asks.
-    let Some(domain) = content.strip_prefix("domain:") else { return rule.behavior != Behavior::Allow };
-    let domain = domain.trim().trim_end_matches('.').to_lowercase();
-    let is_below = |domain: &str| host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'));
-    match domain.strip_prefix("*.") {
-        Some(domain) => is_below(domain),
-        None if domain == "*" => true,
-        None => !domain.is_empty() && (host == domain || (rule.behavior != Behavior::Allow && is_below(&domain))),
+    let protects = rule.behavior != Behavior::Allow;
+    let domain = content.strip_prefix("domain:").map(str::trim);
+    if domain == Some("*") {
+        return true;
     }
+    let below = domain.and_then(|domain| domain.strip_prefix("*."));
+    // Content that is not a domain never allows, and always denies or asks.
+    let Some(domain) = below.or(domain).and_then(parse_domain) else { return protects };
+    let is_below = host.strip_suffix(domain.as_str()).is_some_and(|rest| rest.ends_with('.'));
+    is_below && (protects || below.is_some()) || host == domain && below.is_none()
+}
+
+/// Returns the domain of a rule in the form of hosts in URLs; `None` if it is not a host.
+fn parse_domain(domain: &str) -> Option<String> {
+    let host = Host::parse(domain).ok().filter(|_| !domain.contains('*'))?;
+    Some(host.to_string().trim_end_matches('.').to_owned())
 }

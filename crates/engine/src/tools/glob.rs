@@ -57,10 +57,12 @@ impl Tool for Glob {
 async fn run(input: Value, workspace: &Workspace, call: &CallContext) -> Result<ToolOutput, ToolOutput> {
     let started = Instant::now();
     let request: GlobInput = parse_input(input)?;
-    let folder = call.resolve_target(request.path.text().unwrap_or("."), workspace).given;
-    let (given, pattern) = split_pattern(folder, workspace, &request.pattern);
-    let Some(folder) = resolve(&given).filter(|folder| folder.is_dir()) else {
-        return Err(ToolOutput::tool_use_error(format!("Directory does not exist: {}", given.display())));
+    let target = call.resolve_target(request.path.text().unwrap_or("."), workspace);
+    let (folder, pattern) = split_pattern(&target, workspace, &request.pattern);
+    let shown = folder.as_ref().unwrap_or(&target.given).display().to_string();
+    // The folder that was permitted; a link in it was made since.
+    let Some(folder) = folder.filter(|folder| folder.is_dir() && resolve(folder).as_ref() == Some(folder)) else {
+        return Err(ToolOutput::tool_use_error(format!("Directory does not exist: {shown}")));
     };
     let mut names = OverrideBuilder::new(&folder);
     let names = names.add(&pattern).and_then(|names| names.build());
@@ -104,15 +106,17 @@ fn entry_target(entry: &ignore::DirEntry) -> TargetPath {
     }
 }
 
-/// Splits an absolute pattern into the folder without wildcards and the rest.
-fn split_pattern(folder: PathBuf, workspace: &Workspace, pattern: &str) -> (PathBuf, String) {
+/// Splits an absolute pattern into the folder without wildcards, resolved, and the rest. Other patterns are
+/// relative to `target`.
+fn split_pattern(target: &TargetPath, workspace: &Workspace, pattern: &str) -> (Option<PathBuf>, String) {
     if !pattern.starts_with(['/', '~']) {
-        return (folder, pattern.trim_start_matches("./").to_owned());
+        return (target.real.clone(), pattern.trim_start_matches("./").to_owned());
     }
     let names: Vec<&str> = pattern.split('/').collect();
     let plain = names.iter().take_while(|name| !name.contains(['*', '?', '[', '{'])).count().min(names.len() - 1);
     let folder = names[..plain].join("/");
-    (workspace.absolute(if folder.is_empty() { "/" } else { &folder }), format!("/{}", names[plain..].join("/")))
+    let folder = workspace.absolute(if folder.is_empty() { "/" } else { &folder });
+    (resolve(&folder), format!("/{}", names[plain..].join("/")))
 }
 
 /// Returns the modification time of a file; the epoch if it cannot be read.

@@ -1,11 +1,16 @@
 //! Attempts to get round the rules, as tables.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
+use std::path::PathBuf;
 
-use quipu_engine::testing::permission::PermissionMode;
+use quipu_engine::testing::permission::{PermissionMode, file_target, hidden_file_filter};
+use quipu_engine::testing::tool::{CallContext, TargetPath};
+use quipu_message::ToolName;
 use serde_json::json;
 
-use crate::{TestWorkspace, decision_word};
+use crate::{TestWorkspace, decision_word, output_text, parse_rules};
 
 /// A folder with links that lead out of it, beside a folder with a secret.
 fn workspace_with_links() -> (TestWorkspace, tempfile::TempDir) {
@@ -146,6 +151,50 @@ fn deny_rules_match_every_link_to_a_file_and_its_target() {
     // A link that is not in the session's folder itself hides only its own name.
     let input = json!({"file_path": "deep/conf/real"});
     assert_eq!(decision_word(&workspace.evaluate(PermissionMode::Default, &rules, "Read", &input)), "allow");
+}
+
+#[test]
+fn deny_rules_match_targets_of_links_however_they_are_written() {
+    let workspace = TestWorkspace::new();
+    // A name that is not UTF-8 can be found by a search.
+    let odd = workspace.inner.root().join(OsStr::from_bytes(b"conf/odd\xff"));
+    for path in [workspace.path("store/key.pem"), workspace.path("conf/real"), odd.clone()] {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "SECRET").unwrap();
+    }
+    symlink("store", workspace.path("secrets")).unwrap();
+    symlink("conf/real", workspace.path(".env")).unwrap();
+    symlink(&odd, workspace.path(".key")).unwrap();
+    let check = |pattern: &str, path: PathBuf| {
+        let rules = parse_rules(&[&format!("deny Read({pattern})")]);
+        let hidden = hidden_file_filter(&rules, &workspace.inner)();
+        assert!(hidden(&TargetPath::new(path)), "{pattern}");
+        assert!(!hidden(&TargetPath::new(workspace.path("other"))), "{pattern}");
+    };
+    for pattern in ["secrets/*", "secrets/*.pem", "secrets/", "{secrets,a}/**", "{a,{secrets,b}}/*.pem"] {
+        check(pattern, workspace.path("store/key.pem"));
+    }
+    check("{.env,key}", workspace.path("conf/real"));
+    check(".key", odd.clone());
+    check("./.key", odd);
+}
+
+#[tokio::test]
+async fn a_search_for_names_lists_the_folder_that_was_permitted() {
+    let (workspace, outside) = workspace_with_links();
+    symlink("in", workspace.path("link")).unwrap();
+    let input = json!({"pattern": "*", "path": "link"});
+    let target = file_target(&ToolName::Glob, &input, &workspace.inner);
+    let call = CallContext { target, ..CallContext::new("toolu_1") };
+    let names = || async { output_text(&workspace.run_tool_with("Glob", input.clone(), &call).await) };
+    assert!(names().await.contains("in/file"));
+    // The link leads elsewhere since, and the folder itself is one.
+    std::fs::remove_file(workspace.path("link")).unwrap();
+    symlink(outside.path(), workspace.path("link")).unwrap();
+    assert!(names().await.contains("in/file"));
+    std::fs::rename(workspace.path("in"), workspace.path("moved")).unwrap();
+    symlink(outside.path(), workspace.path("in")).unwrap();
+    assert!(names().await.contains("Directory does not exist"));
 }
 
 /// None of these may run because `git diff`, `npm test` and `echo` may.

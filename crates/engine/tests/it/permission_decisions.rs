@@ -62,7 +62,7 @@ fn rules_allow_refuse_and_ask() {
     let path = |path: &str| json!({"file_path": path});
     let here = |name: &str| json!({"file_path": workspace.path_text(name)});
     let url = |url: &str| json!({"url": url});
-    let table: [(&[&str], &str, Value, &str); 59] = [
+    let table: [(&[&str], &str, Value, &str); 74] = [
         (&["allow Read(~/x/**)"], "Read", path("/home/me/x/y/z"), "allow"),
         (&["allow Read(~/x/**)"], "Read", path("~/x/y"), "allow"),
         (&["allow Read(~/x/**)"], "Read", path("/home/me/y"), "ask"),
@@ -79,6 +79,8 @@ fn rules_allow_refuse_and_ask() {
         (&["allow Edit(src/**)"], "Edit", here("other/src/x"), "ask"),
         (&["allow Edit(/docs/**)"], "Edit", here("docs/x"), "allow"),
         (&["allow Write"], "Edit", here("docs/x"), "ask"),
+        (&["deny Read(~)"], "Read", path("/home/me/x"), "deny"),
+        (&["allow Read(~)"], "Read", path("/home/me/x"), "ask"),
         (&["deny Read(.env)"], "Read", here(".env"), "deny"),
         (&["deny Read(.env)"], "Read", here("deep/.env"), "deny"),
         (&["deny Read(./.env)"], "Read", here("deep/.env"), "allow"),
@@ -112,6 +114,12 @@ fn rules_allow_refuse_and_ask() {
         (&["allow mcp__fs", "deny mcp__fs__re*"], "mcp__fs__read", json!({}), "deny"),
         (&["allow mcp__fs", "ask mcp__*"], "mcp__fs__read", json!({}), "ask"),
         (&["allow Skill", "deny Skill(deploy)"], "Skill", json!({"skill": "/deploy"}), "deny"),
+        // Every form of the name that the tool accepts, and no other key.
+        (&["deny Skill(deploy)"], "Skill", json!({"skill": "//deploy"}), "deny"),
+        (&["ask Skill(/deploy)"], "Skill", json!({"skill": "deploy"}), "ask"),
+        (&["deny Skill(deploy)"], "Skill", json!({"skill": "deploy", "subagent_type": "x"}), "deny"),
+        (&["deny Agent(general-purpose)"], "Agent", json!({"skill": "x"}), "deny"),
+        (&["deny Agent(Explore)"], "Task", json!({"subagent_type": "Explore", "skill": "x"}), "deny"),
         (&["allow mcp__*"], "mcp__fs__read", json!({}), "ask"),
         (&["deny Task"], "Agent", json!({}), "deny"),
         (&["allow Read(*)"], "Read", path("/etc/passwd"), "ask"),
@@ -119,6 +127,25 @@ fn rules_allow_refuse_and_ask() {
         (&["allow WebFetch(domain:*)"], "WebFetch", url("https://example.com/a"), "allow"),
         (&["allow WebFetch", "deny WebFetch(example.com)"], "WebFetch", url("https://example.com/a"), "deny"),
         (&["allow WebFetch(domain:*.example.com)"], "WebFetch", url("https://a.example.com/a"), "allow"),
+        (&["allow WebFetch(domain:*.example.com)"], "WebFetch", url("https://example.com/a"), "ask"),
+        (&["allow WebFetch", "deny WebFetch(domain:bücher.org)"], "WebFetch", url("https://bücher.org/"), "deny"),
+        (
+            &["allow WebFetch", "ask WebFetch(domain:Bücher.org)"],
+            "WebFetch",
+            url("https://a.xn--bcher-kva.org/"),
+            "ask",
+        ),
+        (&["allow WebFetch(domain:bücher.org)"], "WebFetch", url("https://xn--bcher-kva.org/"), "allow"),
+        // What is not a host denies everything.
+        (&["allow WebFetch", "deny WebFetch(domain:example.com/)"], "WebFetch", url("https://example.com/"), "deny"),
+        (
+            &["allow WebFetch", "deny WebFetch(domain:example.com:81)"],
+            "WebFetch",
+            url("https://example.com:81/"),
+            "deny",
+        ),
+        (&["allow WebFetch", "deny WebFetch(domain:example.*)"], "WebFetch", url("https://example.com/"), "deny"),
+        (&["allow WebFetch(domain:example.*)"], "WebFetch", url("https://example.com/"), "ask"),
         (&["deny Bash"], "Bash", json!({"command": "ls"}), "deny"),
         (&["deny Agent(Explore)"], "Agent", json!({"subagent_type": "Explore"}), "deny"),
         (&["deny Agent(Explore)"], "Agent", json!({"subagent_type": "Plan"}), "allow"),
@@ -328,6 +355,8 @@ fn unknown_values_allow_nothing() {
         json!({"type": "addRules", "rules": [{"toolName": "Bash"}], "behavior": "permit", "destination": "session"}),
         json!({"type": "addRules", "rules": [{"toolName": "Bash"}], "behavior": "allow", "destination": "everywhere"}),
         json!({"type": "setMode", "mode": "yolo", "destination": "session"}),
+        json!({"type": "setMode", "mode": "acceptEdits", "destination": "everywhere"}),
+        json!({"type": "addDirectories", "directories": ["/srv"], "destination": "everywhere"}),
         json!({"type": "allowEverything", "destination": "session"}),
     ];
     for value in updates {

@@ -24,6 +24,10 @@ fn folders_that_variables_name_for_settings_are_guarded() {
         assert_eq!(decide(variable, p.join("own"), &["allow Edit(**)"], "own/git/config"), "ask", "{variable}");
         assert_eq!(decide(variable, p.join("own"), &["allow Edit(own/**)"], "own/git/config"), "allow", "{variable}");
         assert_eq!(decide(variable, p.join("own"), &[], "other/settings.json"), "allow", "{variable}");
+        // A relative path starts in the folder of the process.
+        let up = "../".repeat(std::env::current_dir().unwrap().components().count() - 1);
+        let relative = PathBuf::from(format!("{up}{}", p.join("own").strip_prefix("/").unwrap().display()));
+        assert_eq!(decide(variable, relative, &[], "own/settings.json"), "ask", "{variable}");
         // Who works in the folder itself means to change what is in it.
         assert_eq!(decide(variable, p.clone(), &[], "settings.json"), "allow", "{variable}");
     }
@@ -49,6 +53,9 @@ fn every_deny_rule_protects_the_file_that_it_names() {
     check("./.", &["key"]);
     check("./a/./*.pem", &["a/x.pem"]);
     check("./x*/../key", &["key"]);
+    check("ключ", &["ключ", "Ключ", "a/КЛЮЧ"]);
+    check("a[ ]", &["a "]);
+    check("Ä/*.pem", &["ä/x.pem"]);
     let workspace = TestWorkspace::new();
     let decide = |pattern: &str, name: &str| {
         let (rule, input) = (format!("allow Edit({pattern})"), json!({"file_path": name}));
