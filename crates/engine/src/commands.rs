@@ -67,8 +67,6 @@ pub(crate) async fn expand_prompt(
     if prompt.task_notice.is_some() {
         return Ok(ExpandedPrompt::Plain { attachments: Vec::new() });
     }
-    // The rules of a saved prompt hold for its own turn only.
-    session.permissions.change_rules(|rules| rules.remove_source(RuleSource::Command));
     let typed =
         TypedCommand::from_content(&prompt.content).filter(|_| !session.options.no_slash_commands && !prompt.verbatim);
     let Some(TypedCommand { name, args, preceding_blocks: before }) = typed else {
@@ -87,8 +85,17 @@ pub(crate) async fn expand_prompt(
     let Some(saved) = saved else {
         return Ok(ExpandedPrompt::Plain { attachments: vec![unknown_command_attachment(session, name)] });
     };
-    if saved.is_from_project && !session.is_trusted && !saved.allowed_tools.is_empty() {
-        session.output.warn_on_stderr(format!("ignoring allowed-tools of /{name}: this folder is not trusted"));
+    let ignored = if !saved.is_trusted {
+        Some("its folder is not trusted")
+    } else if session.settings().has_only_managed_rules() {
+        Some("only managed settings may allow tool calls")
+    } else {
+        None
+    };
+    if let Some(reason) = ignored {
+        if !saved.allowed_tools.is_empty() {
+            session.output.warn_on_stderr(format!("ignoring allowed-tools of /{name}: {reason}"));
+        }
     } else {
         for rule in saved.allowed_tools.iter().filter_map(|text| Rule::parse(text)) {
             session.permissions.change_rules(|rules| rules.add(Behavior::Allow, RuleSource::Command, rule));

@@ -13,8 +13,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::git::git_root;
 use crate::options::PluginDir;
 use crate::output_style::{self, OutputStyle};
+use crate::path::{TargetPath, resolve};
 use crate::settings::SettingSource;
 use crate::text_file;
+use crate::tool::HiddenFileFilter;
 
 mod arguments;
 
@@ -42,6 +44,9 @@ pub(crate) struct SavedPrompt {
     pub folder: PathBuf,
     /// Whether it comes from the project, not from the user or a plugin.
     pub is_from_project: bool,
+    /// Whether its permission rules count: not if it comes from a folder of the project that the user does
+    /// not trust.
+    pub is_trusted: bool,
 }
 
 /// The definition of a subagent.
@@ -93,8 +98,14 @@ impl AgentDefinition {
     }
 
     /// Reads a definition; `None` if that fails, with the reason in `problems`.
-    fn from_file(path: &Path, prefix: &str, project: Option<&Path>, problems: &mut Vec<String>) -> Option<Self> {
-        let (front, body) = read_file(path, project, problems)?;
+    fn from_file(
+        path: &Path,
+        prefix: &str,
+        project: Option<&Path>,
+        rules: &ProjectRules<'_>,
+        problems: &mut Vec<String>,
+    ) -> Option<Self> {
+        let (front, body) = read_file(path, project, rules, problems)?;
         let stem = || path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let origin = AgentOrigin::File {
             path: path.to_owned(),
@@ -116,11 +127,11 @@ impl AgentDefinition {
     }
 
     /// The definition as its file is now; `None` if the file is gone or has another name in it.
-    fn reload(&self) -> Option<Self> {
+    fn reload(&self, rules: &ProjectRules<'_>) -> Option<Self> {
         match &self.origin {
             AgentOrigin::File { path, prefix, project } => {
                 // Problems were reported when it was first read.
-                let fresh = Self::from_file(path, prefix, project.as_deref(), &mut Vec::new());
+                let fresh = Self::from_file(path, prefix, project.as_deref(), rules, &mut Vec::new());
                 fresh.filter(|fresh| fresh.name == self.name)
             }
             AgentOrigin::Builtin | AgentOrigin::Host => Some(self.clone()),
@@ -133,6 +144,14 @@ impl AgentDefinition {
     pub(crate) fn own_model(&self) -> Option<&str> {
         self.model.as_deref().filter(|model| *model != "inherit")
     }
+}
+
+/// What decides which definitions of a project are used, and for what.
+pub(crate) struct ProjectRules<'a> {
+    /// Whether the user trusts a folder.
+    pub(crate) is_trusted: &'a dyn Fn(&Path) -> bool,
+    /// The files that permission rules hide. A definition that is a link to one of them is left out.
+    pub(crate) hidden_files: HiddenFileFilter,
 }
 
 /// A folder with commands, skills, subagents and hooks of its own.
@@ -210,14 +229,14 @@ impl Definitions {
     /// Reads the folders of the given sources: the user's, and those of the project from its
     /// repository's root down to `cwd`. The project's subagents win over the user's, the
     /// user's commands, skills and output styles over the project's.
-    pub(crate) fn load(config: &Path, cwd: &Path, sources: &[SettingSource]) -> Self {
+    pub(crate) fn load(config: &Path, cwd: &Path, sources: &[SettingSource], rules: &ProjectRules<'_>) -> Self {
         let mut definitions = Self::default();
         for agent in builtin_agents() {
             definitions.agents.insert(agent.name.clone(), agent);
         }
         definitions.output_styles = output_style::builtin_styles().map(|style| (style.name.clone(), style)).collect();
         if sources.contains(&SettingSource::User) {
-            definitions.add_folder(config, "", None);
+            definitions.add_folder(config, "", None, rules);
         }
         if sources.contains(&SettingSource::Project) {
             let top = git_root(cwd).unwrap_or(cwd);
@@ -225,7 +244,7 @@ impl Definitions {
             folders
                 .into_iter()
                 .rev()
-                .for_each(|folder| definitions.add_folder(&folder.join(".claude"), "", Some(folder)));
+                .for_each(|folder| definitions.add_folder(&folder.join(".claude"), "", Some(folder), rules));
         }
         definitions
     }
@@ -237,13 +256,13 @@ impl Definitions {
     }
 
     /// Adds the definitions in a folder that was added to the project.
-    pub(crate) fn add_root(&mut self, root: &Path) {
-        self.add_folder(&root.join(".claude"), "", Some(root));
+    pub(crate) fn add_root(&mut self, root: &Path, rules: &ProjectRules<'_>) {
+        self.add_folder(&root.join(".claude"), "", Some(root), rules);
     }
 
     /// Adds a plugin and its definitions, under the name of the plugin.
-    pub(crate) fn add_plugin(&mut self, plugin: &Plugin) {
-        self.add_folder(&plugin.path, &format!("{}:", plugin.name), None);
+    pub(crate) fn add_plugin(&mut self, plugin: &Plugin, rules: &ProjectRules<'_>) {
+        self.add_folder(&plugin.path, &format!("{}:", plugin.name), None, rules);
         self.plugins.push(plugin.clone());
     }
 
@@ -281,8 +300,8 @@ impl Definitions {
     }
 
     /// Reads a subagent from its file again; `None` if there is none, or not any more.
-    pub(crate) fn reload_agent(&mut self, name: &str) -> Option<AgentDefinition> {
-        let fresh = self.agents.get(name)?.reload();
+    pub(crate) fn reload_agent(&mut self, name: &str, rules: &ProjectRules<'_>) -> Option<AgentDefinition> {
+        let fresh = self.agents.get(name)?.reload(rules);
         match &fresh {
             Some(agent) => self.agents.insert(name.to_owned(), agent.clone()),
             None => self.agents.remove(name),
@@ -302,32 +321,38 @@ impl Definitions {
     }
 
     /// Adds the definitions in a folder; links of a project must not lead out of `project`.
-    fn add_folder(&mut self, folder: &Path, prefix: &str, project: Option<&Path>) {
+    fn add_folder(&mut self, folder: &Path, prefix: &str, project: Option<&Path>, rules: &ProjectRules<'_>) {
         let commands = folder.join("commands");
         for path in find_markdown_files(&commands, &mut self.problems) {
             let name = path.strip_prefix(&commands).unwrap_or(&path).with_extension("");
             let name: Vec<_> = name.iter().map(|part| part.to_string_lossy()).collect();
-            self.add_prompt_file(&path, format!("{prefix}{}", name.join(":")), false, project);
+            self.add_prompt_file(&path, format!("{prefix}{}", name.join(":")), false, (project, rules));
         }
         let skills = fs::read_dir(folder.join("skills")).into_iter().flatten().flatten();
         let mut skills: Vec<PathBuf> = skills.take(MAX_FILES).map(|entry| entry.path().join("SKILL.md")).collect();
         skills.sort();
         for path in skills {
             let name = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
-            self.add_prompt_file(&path, format!("{prefix}{name}"), true, project);
+            self.add_prompt_file(&path, format!("{prefix}{name}"), true, (project, rules));
         }
         for path in find_markdown_files(&folder.join("agents"), &mut self.problems) {
-            if let Some(agent) = AgentDefinition::from_file(&path, prefix, project, &mut self.problems) {
+            if let Some(agent) = AgentDefinition::from_file(&path, prefix, project, rules, &mut self.problems) {
                 self.agents.insert(agent.name.clone(), agent);
             }
         }
         for path in find_markdown_files(&folder.join("output-styles"), &mut self.problems) {
-            self.add_style_file(&path, prefix, project);
+            self.add_style_file(&path, prefix, project, rules);
         }
     }
 
-    fn add_prompt_file(&mut self, path: &Path, name: String, is_skill: bool, project: Option<&Path>) {
-        let Some((front, body)) = read_file(path, project, &mut self.problems) else { return };
+    fn add_prompt_file(
+        &mut self,
+        path: &Path,
+        name: String,
+        is_skill: bool,
+        (project, rules): (Option<&Path>, &ProjectRules<'_>),
+    ) {
+        let Some((front, body)) = read_file(path, project, rules, &mut self.problems) else { return };
         let prefix = name.rfind(':').filter(|_| is_skill).map_or("", |end| &name[..=end]);
         let name = front.name.filter(|_| is_skill).map_or_else(|| name.clone(), |own| format!("{prefix}{own}"));
         if project.is_some() && self.saved_prompts.get(&name).is_some_and(|known| !known.is_from_project) {
@@ -343,18 +368,21 @@ impl Definitions {
             is_skill,
             folder: path.parent().unwrap_or(Path::new("/")).to_owned(),
             is_from_project: project.is_some(),
+            is_trusted: project.is_none_or(rules.is_trusted),
             name: name.clone(),
         };
         self.saved_prompts.insert(name, saved);
     }
 
-    fn add_style_file(&mut self, path: &Path, prefix: &str, project: Option<&Path>) {
-        let Some((front, body)) = read_file(path, project, &mut self.problems) else { return };
+    fn add_style_file(&mut self, path: &Path, prefix: &str, project: Option<&Path>, rules: &ProjectRules<'_>) {
+        let Some((front, body)) = read_file(path, project, rules, &mut self.problems) else { return };
         let stem = || path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let style = OutputStyle {
             name: format!("{prefix}{}", front.name.unwrap_or_else(stem)),
             prompt: body.trim().to_owned(),
-            keeps_coding_instructions: front.keep_coding_instructions.unwrap_or(false),
+            // Only a folder that the user trusts may replace them.
+            keeps_coding_instructions: front.keep_coding_instructions.unwrap_or(false)
+                || !project.is_none_or(rules.is_trusted),
             is_from_project: project.is_some(),
         };
         if project.is_some() && self.output_styles.get(&style.name).is_some_and(|known| !known.is_from_project) {
@@ -456,9 +484,18 @@ pub(crate) fn list_or_text<'de, D: Deserializer<'de>>(
 /// Reads a Markdown file: its front matter and the text after it. `None` if the file is missing or
 /// cannot be read; the latter is added to `problems`, and so is invalid front matter, which counts as
 /// empty.
-fn read_file(path: &Path, project: Option<&Path>, problems: &mut Vec<String>) -> Option<(FrontMatter, String)> {
+fn read_file(
+    path: &Path,
+    project: Option<&Path>,
+    rules: &ProjectRules<'_>,
+    problems: &mut Vec<String>,
+) -> Option<(FrontMatter, String)> {
     path.symlink_metadata().ok()?;
     let mut note = |error: String| problems.push(format!("{}: {error}", path.display()));
+    if project.is_some_and(|project| is_link_to_hidden_file(path, project, rules)) {
+        note("a rule refuses to read it".to_owned());
+        return None;
+    }
     let text = match text_file::read(path, project, text_file::MAX_BYTES) {
         Ok(text) => text,
         Err(error) => {
@@ -473,6 +510,13 @@ fn read_file(path: &Path, project: Option<&Path>, problems: &mut Vec<String>) ->
         FrontMatter::default()
     });
     Some((front, body.to_owned()))
+}
+
+/// Whether a file of a project is a link, or in a linked folder, and leads to a file that permission rules hide.
+fn is_link_to_hidden_file(path: &Path, project: &Path, rules: &ProjectRules<'_>) -> bool {
+    let own = || Some(resolve(project)?.join(path.strip_prefix(project).ok()?));
+    let target = resolve(path).filter(|real| own().as_ref() != Some(real));
+    target.is_some_and(|real| (rules.hidden_files)(&TargetPath::from_resolved(real)))
 }
 
 fn parse_front_matter(text: &str) -> (Result<FrontMatter, String>, &str) {

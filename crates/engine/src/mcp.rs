@@ -136,13 +136,15 @@ impl McpClients {
     /// only if the user has approved them.
     fn add_configured_servers(&self, given: &McpSources<'_>, settings: &Settings, problems: &mut Vec<String>) {
         let approvals = given.files.approvals();
-        // The user's settings approve servers by name in every folder, but an untrusted folder
-        // could use an approved name for another program.
-        let counts = |layer: &&SettingsLayer| given.trusted || layer.source != SettingSource::User;
-        let approving = || settings.layers.iter().filter(counts).map(|layer| &layer.known);
-        let all = approving().filter_map(|known| known.enable_all_project_mcp_servers).next_back() == Some(true);
         let known = || settings.layers.iter().map(|layer| &layer.known);
-        let approved = |name: &String| {
+        let approved = |name: &String, is_trusted: bool| {
+            // The user's settings approve servers by name in every folder, and those of a trusted folder below
+            // know nothing of this one, but an untrusted folder could use an approved name for another program.
+            let counts = |layer: &&SettingsLayer| {
+                is_trusted || matches!(layer.source, SettingSource::Flag | SettingSource::Managed)
+            };
+            let approving = || settings.layers.iter().filter(counts).map(|layer| &layer.known);
+            let all = approving().filter_map(|known| known.enable_all_project_mcp_servers).next_back() == Some(true);
             let mut named = approving().flat_map(|known| &known.enabled_mcpjson_servers);
             all || named.any(|known| known == name) || approvals.enabled_mcpjson_servers.contains(name)
         };
@@ -154,7 +156,9 @@ impl McpClients {
         problems.extend(unread);
         let mut waiting = Vec::new();
         // Highest precedence comes first and is added last.
-        for McpServerEntry { name, scope, config } in servers.into_iter().rev() {
+        let mut all_trusted = true;
+        for McpServerEntry { name, scope, config, folder } in servers.into_iter().rev() {
+            let is_trusted = folder.as_deref().is_none_or(given.is_trusted);
             let source = match scope {
                 McpScope::User => SettingSource::User,
                 McpScope::Project => SettingSource::Project,
@@ -163,7 +167,8 @@ impl McpClients {
             if !given.setting_sources.contains(&source) || (scope == McpScope::Project && rejected(&name)) {
                 continue;
             }
-            if scope == McpScope::Project && !approved(&name) {
+            if scope == McpScope::Project && !approved(&name, is_trusted) {
+                all_trusted &= is_trusted;
                 waiting.push(name);
                 continue;
             }
@@ -174,7 +179,7 @@ impl McpClients {
         }
         if !waiting.is_empty() {
             waiting.sort();
-            let how = match given.trusted {
+            let how = match all_trusted {
                 true => "name them in enabledMcpjsonServers of your settings",
                 false => "start with --trust-folder, and name them in enabledMcpjsonServers of your settings",
             };
@@ -444,8 +449,9 @@ pub(crate) struct McpSources<'a> {
     pub(crate) setting_sources: &'a [SettingSource],
     pub(crate) files: &'a McpFiles,
     pub(crate) plugins: &'a [Plugin],
-    /// Whether the user trusts the folder; otherwise user settings approve none of its servers.
-    pub(crate) trusted: bool,
+    /// Whether the user trusts a folder; otherwise only the host, the administrator and the user's state of
+    /// this project approve its servers.
+    pub(crate) is_trusted: &'a dyn Fn(&Path) -> bool,
     /// Environment for `${VAR}` in the configuration.
     pub(crate) env: &'a BTreeMap<String, String>,
 }
@@ -491,20 +497,42 @@ fn is_allowed(settings: &Settings, name: &str, config: &McpEndpoint) -> bool {
         (McpServerMatch { server_command: Some(given), .. }, McpEndpoint::Stdio { command, args, .. }) => {
             given.iter().eq(std::iter::once(command).chain(args))
         }
-        (McpServerMatch { server_url: Some(pattern), .. }, McpEndpoint::Http { url, .. }) => {
-            let mut pieces = pattern.split('*').map(regex::escape);
-            let pattern = pieces.by_ref().collect::<Vec<_>>().join(".*");
-            regex::Regex::new(&format!("^{pattern}$")).is_ok_and(|pattern| pattern.is_match(url))
-        }
+        (McpServerMatch { server_url: Some(pattern), .. }, McpEndpoint::Http { url, .. }) => matches_url(pattern, url),
         (McpServerMatch { server_name: Some(given), .. }, _) => given == name,
         _ => false,
+    };
+    // A denied URL may be written in other ways that lead to the same server.
+    let is_denied = |entry: &McpServerMatch| match (&entry.server_url, config) {
+        (Some(pattern), McpEndpoint::Http { url, .. }) => {
+            let (patterns, urls) = ([Some(pattern.clone()), plain_url(pattern)], [Some(url.clone()), plain_url(url)]);
+            let mut pairs =
+                patterns.iter().flatten().flat_map(|pattern| urls.iter().flatten().map(move |url| (pattern, url)));
+            pairs.any(|(pattern, url)| matches_url(pattern, url))
+        }
+        _ => matches(entry),
     };
     let mut known = settings.layers.iter().map(|layer| &layer.known);
     *config == McpEndpoint::Sdk
         || known.all(|known| {
             let allowed = known.allowed_mcp_servers.as_ref().is_none_or(|list| list.iter().any(matches));
-            allowed && !known.denied_mcp_servers.iter().any(matches)
+            allowed && !known.denied_mcp_servers.iter().any(is_denied)
         })
+}
+
+/// Whether a URL is one of those that a pattern with `*` matches.
+fn matches_url(pattern: &str, url: &str) -> bool {
+    let pieces: Vec<String> = pattern.split('*').map(regex::escape).collect();
+    regex::Regex::new(&format!("(?s)^{}$", pieces.join(".*"))).is_ok_and(|pattern| pattern.is_match(url))
+}
+
+/// Returns a URL as a connection uses it: with the usual form of scheme, host and port, and without a user;
+/// `None` if it is not a URL.
+fn plain_url(url: &str) -> Option<String> {
+    let mut url = url::Url::parse(url).ok()?;
+    let host = url.host_str()?.trim_end_matches('.').to_owned();
+    url.set_host(Some(&host)).ok()?;
+    url.set_username("").and_then(|()| url.set_password(None)).ok()?;
+    Some(url.to_string())
 }
 
 /// Checks the configuration of a server; the error says what is wrong.
@@ -541,4 +569,43 @@ fn humanise_name(name: &str) -> String {
     let words = name.replace('_', " ");
     let mut letters = words.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_denied_url_is_denied_in_every_form() {
+        let is_used = |list: &str, pattern: &str, url: &str| {
+            let known = serde_json::from_value(json!({list: [{"serverUrl": pattern}]})).unwrap();
+            let layer = SettingsLayer { source: SettingSource::Managed, folder: None, raw: json!({}), known };
+            let settings = Settings { layers: vec![layer], ..Settings::default() };
+            is_allowed(&settings, "x", &McpEndpoint::Http { url: url.to_owned(), headers: BTreeMap::new() })
+        };
+        for url in [
+            "https://evil.org/mcp",
+            "HTTPS://evil.org/mcp",
+            "https://EVIL.org/mcp",
+            "https://evil.org./mcp",
+            "https://evil.org:443/mcp",
+            "https://me:key@evil.org/mcp",
+            "https://evil.org",
+            "https://evil.org?x",
+            "https:\\\\evil.org/mcp",
+            " https://evil.org/mcp",
+            "https://ev\til.org/mcp",
+            "https://evil.org/\n",
+        ] {
+            for pattern in ["https://evil.org/*", "https://evil.org:443/*", "*://evil.org/*", "https://Evil.org/*"] {
+                assert!(!is_used("deniedMcpServers", pattern, url), "{pattern} {url:?}");
+            }
+        }
+        assert!(!is_used("deniedMcpServers", "http://127.0.0.1:81/*", "http://127.1:81/x"));
+        assert!(is_used("deniedMcpServers", "https://evil.org/*", "https://good.org/mcp"));
+        assert!(is_used("allowedMcpServers", "https://good.org/*", "https://good.org/mcp"));
+        assert!(!is_used("allowedMcpServers", "https://good.org/*", "https://good.org@evil.org/"));
+    }
 }

@@ -3,7 +3,7 @@
 //! Each part that changes while the session runs has an owner with a lock of its own.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 use crate::checkpoint::Checkpoints;
 use crate::conversation_log::ConversationLog;
 use crate::credential;
-use crate::definitions::{AgentDefinition, Definitions};
+use crate::definitions::{AgentDefinition, Definitions, ProjectRules};
 use crate::hooks::Hooks;
 use crate::host::Host;
 use crate::input::Prompt;
@@ -33,6 +33,7 @@ use crate::request_env::RequestEnv;
 use crate::settings::{ProjectFolder, SettingSource, Settings, SettingsFolders};
 use crate::telemetry::Telemetry;
 use crate::tool::Workspace;
+use crate::trust;
 use crate::usage::UsageTracker;
 
 mod activity;
@@ -148,10 +149,7 @@ impl Session {
     pub(crate) fn output_style(&self) -> Option<OutputStyle> {
         let name = self.settings().output_style();
         let style = self.definitions().output_styles.get(&name)?.clone();
-        Some(OutputStyle {
-            keeps_coding_instructions: style.keeps_coding_instructions || style.is_from_project && !self.is_trusted,
-            ..style
-        })
+        Some(OutputStyle { keeps_coding_instructions: style.keeps_coding_instructions, ..style })
     }
 
     /// The instruction files of the user, the project and the folders added later. Reads them from disk.
@@ -234,18 +232,32 @@ impl Session {
     /// Reads the files of commands, skills, subagents and output styles again. Emits a warning for each
     /// that is invalid.
     pub(crate) fn reload_definitions(&self) {
-        let mut reloaded = Definitions::load(&self.config_folder, &self.project_folder, &self.setting_sources);
+        let is_trusted = |folder: &Path| self.trusts_folder(folder);
+        let rules = ProjectRules { is_trusted: &is_trusted, hidden_files: self.workspace.hidden_files() };
+        let mut reloaded = Definitions::load(&self.config_folder, &self.project_folder, &self.setting_sources, &rules);
         if self.setting_sources.contains(&SettingSource::Project) {
-            self.memory.extra_roots().iter().for_each(|root| reloaded.add_root(root));
+            self.memory.extra_roots().iter().for_each(|root| reloaded.add_root(root, &rules));
         }
         let problems = {
             let mut definitions = self.definitions();
-            definitions.plugins.iter().for_each(|plugin| reloaded.add_plugin(plugin));
+            definitions.plugins.iter().for_each(|plugin| reloaded.add_plugin(plugin, &rules));
             let problems = std::mem::take(&mut reloaded.problems);
             definitions.replace_file_definitions(reloaded);
             problems
         };
         problems.into_iter().for_each(|problem| self.warn(format!("left out: {problem}")));
+    }
+
+    /// Reads a subagent from its file again; `None` if there is none, or not any more.
+    pub(crate) fn reload_agent(&self, name: &str) -> Option<AgentDefinition> {
+        let is_trusted = |folder: &Path| self.trusts_folder(folder);
+        let rules = ProjectRules { is_trusted: &is_trusted, hidden_files: self.workspace.hidden_files() };
+        self.definitions().reload_agent(name, &rules)
+    }
+
+    /// Whether the user trusts a folder.
+    fn trusts_folder(&self, folder: &Path) -> bool {
+        trust::is_trusted(&self.options, folder, self.var("HOME").map(Path::new), &self.config_folder)
     }
 
     /// Connects every MCP server that is not connected yet. Without a stream of JSON the servers

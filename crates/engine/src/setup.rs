@@ -13,7 +13,7 @@ use quipu_transcript::{Durability, EnvelopeDefaults};
 use crate::checkpoint::Checkpoints;
 use crate::conversation_log::ConversationLog;
 use crate::credential;
-use crate::definitions::{AgentDefinition, Definitions, Plugin};
+use crate::definitions::{AgentDefinition, Definitions, Plugin, ProjectRules};
 use crate::error::EngineError;
 use crate::hooks::Hooks;
 use crate::host::Host;
@@ -117,8 +117,8 @@ impl Launch {
         let named = settings::parse_sources(self.options.setting_sources.as_deref())?;
         let files = if self.options.restricted { &[][..] } else { &named };
         let project = self.project_config_folder();
-        let home = self.var("HOME").map(Path::new);
-        let local_folders = trust::local_folders(&self.options, &project, home, &config);
+        let home = self.var("HOME").map(PathBuf::from);
+        let local_folders = trust::local_folders(&self.options, &project, home.as_deref(), &config);
         let trusted = local_folders.iter().any(|folder| folder.path == project && folder.is_trusted);
         let folders = SettingsFolders { config: &config, project: &project, local: &local_folders };
         let mut settings = Settings::load(folders, files, self.options.settings.as_deref())?;
@@ -160,41 +160,12 @@ impl Launch {
             ));
         }
         let client = Client::new(endpoint)?;
-        let mut definitions = Definitions::load(&config, &project, &sources);
-        plugins.iter().for_each(|plugin| definitions.add_plugin(plugin));
-        settings.problems.append(&mut definitions.problems);
-        if let Some(agents) = &self.options.agents {
-            let bad = |reason: String| EngineError::InvalidFlag { flag: "--agents", reason };
-            let json = match agents.trim_start().starts_with('{') {
-                true => agents.clone(),
-                false => text_file::read(&self.cwd.join(agents), None, text_file::MAX_BYTES)
-                    .map_err(|error| bad(format!("{agents}: {error}")))?,
-            };
-            definitions.add_agents_json(&json).map_err(|error| bad(error.to_string()))?;
-        }
-        if let Some(schema) = &self.options.json_schema {
-            StructuredOutputTool::from_flag(schema)?;
-        }
-        if let (None, Some(name)) = (&self.options.agent, settings.strongest_value(|known| known.agent.clone())) {
-            match definitions.find_agent(&name) {
-                Ok(_) => self.options.agent = Some(name),
-                Err(reason) => settings.problems.push(format!("agent: {reason}")),
-            }
-        }
-        let agent = self.chosen_agent(&definitions)?.cloned();
-        let model = settings.managed_value(|known| known.model.clone()).or_else(|| self.options.model.clone());
-        // A resumed session keeps its model unless a flag chooses another.
-        let model = model.or_else(|| resume_point.model.clone());
-        let model = model.or_else(|| agent.as_ref()?.own_model().map(str::to_owned));
-        let model = model.or_else(|| self.var("ANTHROPIC_MODEL").map(str::to_owned));
-        let model = model.or_else(|| settings.strongest_value(|known| known.model.clone()));
-        let model = model.unwrap_or_else(|| models.default_model().to_owned());
         let servers = mcp::McpSources {
             options: &self.options,
             setting_sources: &sources,
             files: &McpFiles::new(&self.env, &project),
             plugins: &plugins,
-            trusted,
+            is_trusted: &|folder| trust::is_trusted(&self.options, folder, home.as_deref(), &config),
             env: &self.env,
         };
         let mcp = McpClients::configure(&servers, &mut settings)?;
@@ -235,6 +206,37 @@ impl Launch {
             None => {}
         }
         apply_rules(&rules, &place);
+        let is_trusted = |folder: &Path| trust::is_trusted(&self.options, folder, home.as_deref(), &config);
+        let project_rules = ProjectRules { is_trusted: &is_trusted, hidden_files: place.hidden_files() };
+        let mut definitions = Definitions::load(&config, &project, &sources, &project_rules);
+        plugins.iter().for_each(|plugin| definitions.add_plugin(plugin, &project_rules));
+        settings.problems.append(&mut definitions.problems);
+        if let Some(agents) = &self.options.agents {
+            let bad = |reason: String| EngineError::InvalidFlag { flag: "--agents", reason };
+            let json = match agents.trim_start().starts_with('{') {
+                true => agents.clone(),
+                false => text_file::read(&self.cwd.join(agents), None, text_file::MAX_BYTES)
+                    .map_err(|error| bad(format!("{agents}: {error}")))?,
+            };
+            definitions.add_agents_json(&json).map_err(|error| bad(error.to_string()))?;
+        }
+        if let Some(schema) = &self.options.json_schema {
+            StructuredOutputTool::from_flag(schema)?;
+        }
+        if let (None, Some(name)) = (&self.options.agent, settings.strongest_value(|known| known.agent.clone())) {
+            match definitions.find_agent(&name) {
+                Ok(_) => self.options.agent = Some(name),
+                Err(reason) => settings.problems.push(format!("agent: {reason}")),
+            }
+        }
+        let agent = self.chosen_agent(&definitions)?.cloned();
+        let model = settings.managed_value(|known| known.model.clone()).or_else(|| self.options.model.clone());
+        // A resumed session keeps its model unless a flag chooses another.
+        let model = model.or_else(|| resume_point.model.clone());
+        let model = model.or_else(|| agent.as_ref()?.own_model().map(str::to_owned));
+        let model = model.or_else(|| self.var("ANTHROPIC_MODEL").map(str::to_owned));
+        let model = model.or_else(|| settings.strongest_value(|known| known.model.clone()));
+        let model = model.unwrap_or_else(|| models.default_model().to_owned());
         let results = (!self.options.no_persistence).then(|| log.path().with_extension("").join("tool-results"));
         place.set_results_folder(results);
         let env_script = self.read_env_file(&mut settings.problems);

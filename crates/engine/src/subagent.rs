@@ -74,7 +74,7 @@ impl AgentTool {
     /// The definition of a subagent, read from its file again; files that are new since the session
     /// began are found too. `None` if there is none of this name.
     fn find_agent(&self, name: &str) -> Option<AgentDefinition> {
-        let found = self.session.definitions().reload_agent(name);
+        let found = self.session.reload_agent(name);
         found.or_else(|| {
             self.session.reload_definitions();
             self.session.definitions().agents.get(name).cloned()

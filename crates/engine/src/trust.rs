@@ -48,11 +48,17 @@ pub(crate) fn restrict_untrusted(
     folders: &[ProjectFolder],
     state: &Path,
 ) -> Vec<String> {
+    let is_untrusted = |layer: &SettingsLayer| {
+        folders.iter().any(|folder| !folder.is_trusted && layer.folder.as_ref() == Some(&folder.path))
+    };
+    let trusted = settings.layers.iter().rev().filter(|layer| !is_untrusted(layer));
+    let mode = trusted.filter_map(|layer| layer.known.permissions.default_mode.as_deref()).next();
+    let mode = mode.and_then(EffectiveMode::parse).unwrap_or_default();
     let untrusted = folders.iter().filter(|folder| !folder.is_trusted).map(|folder| folder.path.as_path());
     let restrict = |folder: &Path| {
         let layers = settings.layers.iter_mut().filter(|layer| layer.folder.as_deref() == Some(folder));
         let left_out: Vec<String> =
-            layers.filter_map(|layer| strip_untrusted(layer, options.allow_project_hooks)).collect();
+            layers.filter_map(|layer| strip_untrusted(layer, mode, options.allow_project_hooks)).collect();
         (!left_out.is_empty()).then(|| {
             format!(
                 "ignoring {}: {} is not trusted; start with --trust-folder, or set \
@@ -67,8 +73,9 @@ pub(crate) fn restrict_untrusted(
     untrusted.filter_map(restrict).collect()
 }
 
-/// Removes them from one layer. Returns their names and numbers; `None` if there were none.
-fn strip_untrusted(layer: &mut SettingsLayer, hooks: bool) -> Option<String> {
+/// Removes them from one layer. `trusted_mode` is the permission mode of the other layers. Returns their names
+/// and numbers; `None` if there were none.
+fn strip_untrusted(layer: &mut SettingsLayer, trusted_mode: EffectiveMode, hooks: bool) -> Option<String> {
     let file = match layer.source {
         SettingSource::Project => ".claude/settings.json",
         SettingSource::Local => ".claude/settings.local.json",
@@ -84,12 +91,8 @@ fn strip_untrusted(layer: &mut SettingsLayer, hooks: bool) -> Option<String> {
     count("permissions.allow", std::mem::take(&mut known.permissions.allow).len());
     let folders = std::mem::take(&mut known.permissions.additional_directories);
     count("permissions.additionalDirectories", folders.len());
-    let raises = |word: &String| {
-        matches!(
-            EffectiveMode::parse(word),
-            Some(EffectiveMode::AcceptEdits | EffectiveMode::Auto | EffectiveMode::BypassPermissions)
-        )
-    };
+    // An unknown mode counts as `default`.
+    let raises = |word: &String| !EffectiveMode::parse(word).unwrap_or_default().is_at_most(trusted_mode);
     if known.permissions.default_mode.as_ref().is_some_and(raises) {
         known.permissions.default_mode = None;
         count("permissions.defaultMode", 1);
@@ -175,6 +178,34 @@ mod tests {
         let options = Options { allow_project_hooks: true, ..Options::default() };
         restrict_untrusted(&mut settings, &options, &local, state);
         assert_eq!(settings.layers[0].known.hooks.len(), 1);
+    }
+
+    #[test]
+    fn an_untrusted_project_does_not_replace_the_mode_by_one_that_allows_more() {
+        let check = |of_user: Option<&str>, of_project: &str, expected: Option<&str>| {
+            let (_temp, home, folder) = home_with_repository();
+            let config = home.join(".claude");
+            for (folder, word) in [(&home, of_user), (&folder, Some(of_project))] {
+                let Some(word) = word else { continue };
+                fs::create_dir_all(folder.join(".claude")).unwrap();
+                let text = format!(r#"{{"permissions": {{"defaultMode": "{word}"}}}}"#);
+                fs::write(folder.join(".claude/settings.json"), text).unwrap();
+            }
+            let local = [ProjectFolder { path: folder.clone(), is_trusted: false }];
+            let folders = SettingsFolders { config: &config, project: &folder, local: &local };
+            let sources = [SettingSource::User, SettingSource::Project];
+            let mut settings = Settings::load(folders, &sources, None).unwrap();
+            restrict_untrusted(&mut settings, &Options::default(), &local, &config);
+            let mode = settings.strongest_value(|known| known.permissions.default_mode.clone());
+            assert_eq!(mode.as_deref(), expected, "{of_user:?} {of_project}");
+        };
+        for word in ["default", "manual", "dontAsk", "acceptEdits", "auto", "bypassPermissions", "unknown"] {
+            check(Some("plan"), word, Some("plan"));
+        }
+        check(Some("dontAsk"), "default", Some("dontAsk"));
+        check(Some("acceptEdits"), "default", Some("default"));
+        check(None, "auto", None);
+        check(None, "dontAsk", Some("dontAsk"));
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::hooks::HookOutcome;
 use crate::init::emit_init;
 use crate::input::Prompt;
 use crate::main_context::main_context;
+use crate::permission::RuleSource;
 use crate::session::Session;
 use crate::turn;
 use crate::turn_result;
@@ -45,6 +46,9 @@ pub(crate) async fn run_prompt_turn(session: &Arc<Session>, prompt: Prompt, canc
         },
         Err(error) => TurnEnd::WriteFailed(error),
     };
+    // What a saved prompt allows, it allows for its own turn only: not for a subagent that goes on in the
+    // background, nor for the turn that the end of a task starts.
+    session.permissions.change_rules(|rules| rules.remove_source(RuleSource::Command));
     let result = turn_result::build_result(&ctx, &end, &turn);
     // A host may send the next prompt as soon as it reads the result; the turn must be over by then.
     let absorbed = session.activity.end_turn();

@@ -39,8 +39,9 @@ fn is_accepted(file: &Path, folders: &[&Path]) -> bool {
     let is_readable = fs::metadata(file).is_ok_and(|metadata| metadata.is_file() && metadata.len() <= MAX_STATE_BYTES);
     let Some(text) = is_readable.then(|| fs::read_to_string(file).ok()).flatten() else { return false };
     let state: Value = serde_json::from_str(&text).unwrap_or_default();
-    let accepted = |folder: &&Path| state["projects"][&*folder.to_string_lossy()]["hasTrustDialogAccepted"] == true;
-    folders.iter().any(accepted)
+    // A name that is not UTF-8 cannot be a key; replacing its bytes would give several folders the same one.
+    let mut keys = folders.iter().filter_map(|folder| folder.to_str());
+    keys.any(|key| state["projects"][key]["hasTrustDialogAccepted"] == true)
 }
 
 #[cfg(test)]
@@ -87,5 +88,14 @@ mod tests {
         };
         assert!(check(&folder, "true") && check(&home.join("repo"), "true"));
         assert!(!check(&home, "true") && !check(&folder, "false") && !check(&folder, "\"true\""));
+        #[cfg(unix)]
+        {
+            use std::os::unix::ffi::OsStrExt as _;
+            let odd = home.join(std::ffi::OsStr::from_bytes(b"odd\xff"));
+            let text =
+                format!(r#"{{"projects": {{"{}": {{"hasTrustDialogAccepted": true}}}}}}"#, odd.to_string_lossy());
+            fs::write(home.join(".claude.json"), text).unwrap();
+            assert!(!is_trusted_folder(&odd, &TrustSources { home: Some(&home), ..TrustSources::default() }));
+        }
     }
 }

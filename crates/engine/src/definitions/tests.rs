@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use super::*;
 
 #[test]
@@ -36,7 +38,8 @@ fn files_that_cannot_be_used_are_reported() {
     write("agents/loose.md", b"---\ntools: [Read\n---\nYou look.");
     fs::create_dir_all(config.join("skills/empty")).unwrap();
     write("agents.md", b"not in a folder");
-    let definitions = Definitions::load(config, Path::new("/nonexistent"), &[SettingSource::User]);
+    let rules = ProjectRules { is_trusted: &|_| false, hidden_files: Arc::new(|_| false) };
+    let definitions = Definitions::load(config, Path::new("/nonexistent"), &[SettingSource::User], &rules);
     let place = |name: &str| format!("{}: ", config.join(name).display());
     assert_eq!(definitions.problems.len(), 2, "{:?}", definitions.problems);
     assert_eq!(definitions.problems[0], format!("{}it is not text in UTF-8", place("commands/binary.md")));

@@ -61,6 +61,8 @@ pub struct McpServerEntry {
     pub scope: McpScope,
     /// The configuration as in the file.
     pub config: Json,
+    /// The folder of a project's file; `None` for the user's.
+    pub folder: Option<PathBuf>,
 }
 
 /// The configuration files for one project.
@@ -108,21 +110,21 @@ impl McpFiles {
     pub fn list(&self) -> (Vec<McpServerEntry>, Vec<String>) {
         let (state, project, mut problems) = self.read_state();
         let mut all = Vec::new();
-        let mut take = |scope: McpScope, servers: BTreeMap<String, Json>| {
-            all.extend(servers.into_iter().map(|(name, config)| McpServerEntry { name, scope, config }));
+        let of_user = |scope: McpScope, servers: BTreeMap<String, Json>| {
+            servers.into_iter().map(move |(name, config)| McpServerEntry { name, scope, config, folder: None })
         };
-        take(McpScope::Local, project.mcp_servers);
+        all.extend(of_user(McpScope::Local, project.mcp_servers));
         match self.project_servers() {
-            Ok(servers) => take(McpScope::Project, servers),
+            Ok(servers) => all.extend(servers),
             Err(problem) => problems.push(problem),
         }
-        take(McpScope::User, state.mcp_servers);
+        all.extend(of_user(McpScope::User, state.mcp_servers));
         (all, problems)
     }
 
     /// The servers of `.mcp.json` in the project's folder and its parents, up to the root of the repository;
     /// a nearer file takes precedence.
-    fn project_servers(&self) -> Result<BTreeMap<String, Json>, String> {
+    fn project_servers(&self) -> Result<Vec<McpServerEntry>, String> {
         let top = git_root(&self.project_folder).unwrap_or(&self.project_folder);
         let folders: Vec<&Path> =
             self.project_folder.ancestors().take_while(|folder| folder.starts_with(top)).collect();
@@ -136,9 +138,12 @@ impl McpFiles {
             let text = text.map_err(|error| format!("{}: {error}", path.display()))?;
             let listing: McpConfig =
                 serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
-            servers.extend(listing.servers);
+            for (name, config) in listing.servers {
+                let folder = Some(folder.to_owned());
+                servers.insert(name.clone(), McpServerEntry { name, scope: McpScope::Project, config, folder });
+            }
         }
-        Ok(servers)
+        Ok(servers.into_values().collect())
     }
 
     /// Which of the project's servers the user approved and rejected.
@@ -156,7 +161,9 @@ impl McpFiles {
         };
         let text = if text.trim().is_empty() { "{}" } else { text.as_str() };
         let read = serde_json::from_str::<UserState>(text).and_then(|state| {
-            let project = state.projects.get(&self.project_key()).map(Json::read).transpose()?;
+            // Several names that are not UTF-8 would have the same key.
+            let key = Some(self.project_key()).filter(|_| self.project_folder.to_str().is_some());
+            let project = key.and_then(|key| state.projects.get(&key)).map(Json::read).transpose()?;
             Ok((state, project.unwrap_or_default()))
         });
         match read {

@@ -41,6 +41,14 @@ impl EffectiveMode {
         all.into_iter().find(|mode| mode.as_str() == word)
     }
 
+    /// Whether every call that the mode allows, with whatever rules, is allowed in `other` too.
+    pub(crate) fn is_at_most(self, other: Self) -> bool {
+        let strictest_first =
+            [Self::Plan, Self::DontAsk, Self::Default, Self::AcceptEdits, Self::Auto, Self::BypassPermissions];
+        let rank = |mode| strictest_first.iter().position(|known| *known == mode);
+        rank(self) <= rank(other)
+    }
+
     /// Whether files in the session's folders may be changed without asking.
     pub fn accepts_edits(self) -> bool {
         matches!(self, Self::AcceptEdits | Self::Auto)

@@ -149,6 +149,73 @@ fn what_a_command_allows_it_allows_for_its_own_turn() {
 }
 
 #[test]
+fn what_a_command_allows_ends_with_its_turn_for_what_goes_on_in_the_background() {
+    let write = |name: &str| json!([{"tool": "Write", "input": {"file_path": name, "content": "x"}}]);
+    let background = json!({"description": "d", "prompt": "sub", "run_in_background": true});
+    let script = json!([
+        {"when": {"subagent": true, "result_of": "Write"}, "reply": "report"},
+        {"when": {"subagent": true, "result_of": "Bash"}, "reply": write("by-subagent")},
+        {"when": {"subagent": true}, "reply": [{"tool": "Bash", "input": {"command": "sleep 1"}}]},
+        {"when": {"result_of": "Write"}, "reply": "done"},
+        {"when": {"result_of": "Agent"}, "reply": write("in-turn")},
+        {"when": {"matches": "task-notification"}, "reply": write("by-notice")},
+        {"reply": [{"tool": "Agent", "input": background}]},
+    ]);
+    let agent = ScriptedAgent::from_script_text(&script.to_string());
+    agent.write(".claude/commands/go.md", "---\nallowed-tools: Bash(sleep:*), Write\n---\nGo");
+    let mut process = agent.spawn(&["--trust-folder"]);
+    process.send_prompt("/go");
+    process.read_result();
+    process.end();
+    let bodies: String = agent.server.requests().iter().map(|seen| seen.body.clone()).collect();
+    assert!(exists(&agent, "in-turn") && bodies.contains("by-subagent") && bodies.contains("by-notice"), "{bodies}");
+    assert!(!exists(&agent, "by-subagent") && !exists(&agent, "by-notice"));
+}
+
+#[test]
+fn a_command_allows_nothing_where_only_managed_rules_count() {
+    let agent = runs("touch made");
+    agent.write(".claude/commands/go.md", "---\nallowed-tools: Bash\n---\nGo !`touch inline`");
+    let managed = r#"{"allowManagedPermissionRulesOnly": true}"#;
+    let out = agent.run(&["-p", "/go", "--trust-folder", "--managed-settings", managed]);
+    assert!(!exists(&agent, "made") && !exists(&agent, "inline"));
+    assert!(stderr_text(&out).contains("only managed settings may allow"), "{}", stderr_text(&out));
+    agent.run(&["-p", "/go", "--trust-folder"]);
+    assert!(exists(&agent, "made") && exists(&agent, "inline"));
+}
+
+/// A clone whose commands, skills, subagents and output styles are links to a file that a rule names.
+#[test]
+fn a_link_in_a_clone_does_not_show_a_denied_file() {
+    let script = json!([
+        {"when": {"subagent": true}, "reply": "report"},
+        {"when": {"result_of": "*"}, "reply": "done"},
+        {"reply": [{"tool": "Skill", "input": {"skill": "s"}},
+                   {"tool": "Agent", "input": {"description": "d", "prompt": "p", "subagent_type": "a"}}]},
+    ]);
+    for (rule, is_shown) in [("deny", false), ("ask", false), ("allow", true)] {
+        let agent = ScriptedAgent::from_script_text(&script.to_string());
+        agent.write(".env", "SECRET=1\n");
+        agent.write(".claude/settings.json", r#"{"outputStyle": "o"}"#);
+        for folder in ["commands", "skills/s", "agents", "output-styles"] {
+            fs::create_dir_all(agent.folder.path.join(".claude").join(folder)).unwrap();
+        }
+        for name in ["commands/c.md", "agents/a.md", "output-styles/o.md"] {
+            symlink("../../.env", agent.folder.path.join(".claude").join(name)).unwrap();
+        }
+        symlink("../../../.env", agent.folder.path.join(".claude/skills/s/SKILL.md")).unwrap();
+        let home = tempfile::tempdir().unwrap();
+        let settings = json!({"permissions": {rule: ["Read(.env)"]}}).to_string();
+        for prompt in ["go", "/c"] {
+            let args = ["-p", prompt, "--settings", &settings];
+            agent.command(&args).env("HOME", home.path()).output().unwrap();
+        }
+        let is_sent = agent.server.requests().iter().any(|seen| seen.body.contains("SECRET=1"));
+        assert_eq!(is_sent, is_shown, "{rule}");
+    }
+}
+
+#[test]
 fn a_clone_does_not_stop_the_agent() {
     let agent = ScriptedAgent::from_script_text(r#"[{"reply": "Good day."}]"#);
     let home = tempfile::tempdir().unwrap();

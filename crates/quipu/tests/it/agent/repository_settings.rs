@@ -69,6 +69,28 @@ fn an_allow_rule_of_the_repository_applies_if_the_repository_is_trusted() {
     assert!(!run(&agent, &[]).0);
 }
 
+#[test]
+fn trust_in_a_folder_does_not_cover_files_of_the_folders_above() {
+    let agent = agent_with_repository();
+    let exists = |name: &str| agent.folder.path.join(name).exists();
+    agent.write("repo/.claude/commands/go.md", "---\nallowed-tools: Bash\n---\nGo !`touch inline`");
+    agent.write("repo/.mcp.json", r#"{"mcpServers": {"evil": {"command": "touch", "args": ["served"]}}}"#);
+    agent.write(".claude/settings.json", r#"{"enableAllProjectMcpServers": true}"#);
+    let trust = |folder: &str| {
+        let folder = agent.folder.path.join(folder);
+        let state = json!({"projects": {folder.to_str().unwrap(): {"hasTrustDialogAccepted": true}}});
+        agent.write(".claude.json", &state.to_string());
+        let output = command_in_sub(&agent, &["-p", "/go"]).output().unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let warnings = trust("repo/sub");
+    assert!(!exists("repo/sub/inline") && !exists("repo/sub/served"), "{warnings}");
+    assert!(warnings.contains("ignoring allowed-tools of /go: its folder is not trusted"), "{warnings}");
+    assert!(warnings.contains("not approved: evil"), "{warnings}");
+    let warnings = trust("repo");
+    assert!(exists("repo/sub/inline") && exists("repo/sub/served"), "{warnings}");
+}
+
 /// Answers the permission request of a session with updates for `localSettings`.
 fn answer_with(agent: &ScriptedAgent, args: &[&str], updates: &[Value]) {
     let args = [&STREAM[..], &["--permission-prompt-tool", "stdio"], args].concat();
