@@ -241,9 +241,7 @@ async fn clear_conversation(session: &Arc<Session>, prompt: &Prompt, started_at:
     {
         let mut log = session.log();
         *log = log.for_new_session(id.clone());
-        let results = session.workspace.results_folder();
-        let results = results.map(|_| log.path().with_extension("").join("tool-results"));
-        session.workspace.set_results_folder(results);
+        session.workspace.set_transcript((!session.options.no_persistence).then(|| log.path().to_owned()));
     }
     session.usage().clear();
     session.identity.replace_id(id.clone());

@@ -162,7 +162,7 @@ impl InstructionCollector {
             () if self.files.len() == MAX_FILES || self.total_bytes > MAX_TOTAL_BYTES => {
                 Err(io::Error::other("there are too many instructions"))
             }
-            () => text_file::read_bytes(path, None, text_file::MAX_BYTES),
+            () => text_file::read_resolved(&real, text_file::MAX_BYTES),
         };
         let content = match read.map(String::from_utf8) {
             Ok(Ok(content)) => content,

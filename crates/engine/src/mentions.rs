@@ -12,7 +12,7 @@ use quipu_message::{Block, Entry, Image, Json, Maybe, ToolName, factory};
 use crate::attachments::rendered_attachment;
 use crate::clock::Clock;
 use crate::input::Prompt;
-use crate::path::TargetPath;
+use crate::path::{TargetPath, resolve_without_links};
 use crate::private_file;
 use crate::safe_file;
 use crate::session::Session;
@@ -103,7 +103,9 @@ fn save_image(session: &Session, image: &Image, number: usize) -> Option<Entry> 
     let bytes = base64::engine::general_purpose::STANDARD.decode(data).ok()?;
     let kind = image.source.media_type.text().and_then(|kind| kind.strip_prefix("image/")).unwrap_or("png");
     let kind: String = kind.chars().filter(char::is_ascii_alphanumeric).collect();
-    let path = session.scratch_folder().join(format!("images/{number}.{kind}"));
+    let (folder, name) = session.scratch_folder();
+    // Commands may write to the folder if it is inside the session's.
+    let path = resolve_without_links(&folder, &name.join(format!("images/{number}.{kind}")))?;
     private_file::write_file(&path, &bytes).ok()?;
     let text = format!("[Image: source: {}]", path.display());
     let mut user = factory::meta_user(vec![Block::new_text(text)], &mut Clock);

@@ -48,6 +48,14 @@ fn follow_links(path: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
     Some((real, links))
 }
 
+/// Resolves `folder` and returns the path of `name` in it; `None` if `name` itself leads through a link.
+///
+/// For the agent's own files in folders where commands may have made links.
+pub(crate) fn resolve_without_links(folder: &Path, name: &Path) -> Option<PathBuf> {
+    let path = resolve(&std::path::absolute(folder).ok()?)?.join(name);
+    resolve(&path).filter(|real| *real == path)
+}
+
 /// A path as it was given and as it resolves. Permission rules compare both, and deny and ask
 /// rules also the links between them.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -327,12 +327,12 @@ impl Session {
         self.result_count.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The folder for temporary files of this session.
-    pub(crate) fn scratch_folder(&self) -> PathBuf {
+    /// The folder for temporary files of this session: a folder that exists, and its path in it.
+    pub(crate) fn scratch_folder(&self) -> (PathBuf, PathBuf) {
         // That folder has a random name.
         let private = || self.workspace.output_folder().to_owned();
         let base = self.var("CLAUDE_CODE_TMPDIR").map_or_else(private, PathBuf::from);
-        base.join("quipu-agent").join(self.identity.id().as_str())
+        (base, Path::new("quipu-agent").join(self.identity.id().as_str()))
     }
 
     /// Id of the current prompt, for its entries.

@@ -237,8 +237,7 @@ impl Launch {
         let model = model.or_else(|| self.var("ANTHROPIC_MODEL").map(str::to_owned));
         let model = model.or_else(|| settings.strongest_value(|known| known.model.clone()));
         let model = model.unwrap_or_else(|| models.default_model().to_owned());
-        let results = (!self.options.no_persistence).then(|| log.path().with_extension("").join("tool-results"));
-        place.set_results_folder(results);
+        place.set_transcript((!self.options.no_persistence).then(|| log.path().to_owned()));
         let env_script = self.read_env_file(&mut settings.problems);
         place.set_env_script(env_script.clone());
         let model_choice = ModelChoice::new(ModelParameters {

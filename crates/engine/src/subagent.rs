@@ -24,6 +24,7 @@ use crate::clock::{Clock, new_id, new_run_id, now_millis};
 use crate::conversation_log::ConversationLog;
 use crate::definitions::{AgentDefinition, AgentOrigin};
 use crate::git;
+use crate::path::resolve_without_links;
 use crate::permission::apply_rules;
 use crate::private_file;
 use crate::session::Session;
@@ -343,17 +344,26 @@ fn final_report(end: &TurnEnd) -> Result<String, String> {
 impl SubagentRun {
     fn open_log(&self) -> ConversationLog {
         let main = self.session.log();
-        let path = main.path().with_extension("").join("subagents").join(format!("agent-{}.jsonl", self.info.id));
+        let path = self.transcript_path(main.path());
         let mut facts = EnvelopeDefaults { agent_id: Some(self.info.id.clone()), ..main.envelope_defaults().clone() };
         if self.worktree.is_some() {
             facts.cwd = self.workspace.root().display().to_string();
             facts.git_branch = git::git_branch(self.workspace.root());
         }
-        let mut log = ConversationLog::new(path, facts, Durability::default(), !self.session.options.no_persistence);
+        // Without a path it is not kept.
+        let persists = path.is_some() && !self.session.options.no_persistence;
+        let mut log = ConversationLog::new(path.unwrap_or_default(), facts, Durability::default(), persists);
         if self.session.options.session_mirror {
             log.set_mirror(self.session.output.clone());
         }
         log
+    }
+
+    /// Path of the transcript, beside that of the session; `None` if a link there leads elsewhere, which a
+    /// command may have made if the session's folders contain the session file.
+    fn transcript_path(&self, main: &Path) -> Option<PathBuf> {
+        let name = Path::new(main.file_stem()?).join("subagents").join(format!("agent-{}.jsonl", self.info.id));
+        resolve_without_links(main.parent()?, &name)
     }
 
     async fn record_start(&self, ctx: &AgentContext<'_>) -> Result<(), AppendError> {
@@ -380,7 +390,7 @@ impl SubagentRun {
         if self.session.options.no_persistence {
             return Ok(());
         }
-        let transcript = self.open_log().path().to_owned();
+        let Some(transcript) = self.transcript_path(self.session.log().path()) else { return Ok(()) };
         if self.session.options.session_mirror {
             self.session.output.emit(self.metadata_mirror_entry(&transcript, finished));
         }

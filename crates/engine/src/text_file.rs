@@ -24,11 +24,16 @@ pub(crate) fn read_bytes(path: &Path, within: Option<&Path>, max_bytes: u64) -> 
     if folder.is_some_and(|folder| !real.starts_with(folder)) {
         return Err(io::Error::other("it leads out of its folder"));
     }
+    read_resolved(&real, max_bytes)
+}
+
+/// As [`read_bytes`], for a path that was resolved and checked before. A link in it is an error.
+pub(crate) fn read_resolved(real: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     // Files of the kernel are not written by users, and may contain secrets.
     if ["/proc", "/sys", "/dev"].iter().any(|folder| real.starts_with(folder)) {
         return Err(io::Error::other("it is not a regular file"));
     }
-    safe_file::read(&real, max_bytes)
+    safe_file::read(real, max_bytes)
 }
 
 #[cfg(test)]
@@ -56,6 +61,11 @@ mod tests {
             assert!(within(name).is_err(), "{name}");
         }
         assert!(read(&project.join("own"), None, 2).is_err());
+        let project = project.canonicalize().unwrap();
+        assert_eq!(read_resolved(&project.join("own"), 9).unwrap(), b"own");
+        for name in ["in", "out", "none"] {
+            assert!(read_resolved(&project.join(name), 9).is_err(), "{name}");
+        }
         assert_eq!(read(&project.join("out"), None, 9).unwrap(), "s");
         assert!(read(&project.join("environ"), None, 9999).is_err());
     }

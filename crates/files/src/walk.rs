@@ -13,35 +13,41 @@ const IGNORE_FILES: [&str; 2] = [".gitignore", ".ignore"];
 
 /// Builds a walk of the entries that `keep` holds for, without those that ignore files name.
 ///
-/// A cloned repository may contain an ignore file that leads to a device and never ends. A folder
-/// with such a file is left out; if it is in the folder itself or above, no ignore file is read.
+/// A cloned repository may contain an ignore file that leads to a device and never ends, or to a file outside
+/// the repository, whose lines the result would show. A folder with such a file is left out; if it is in the
+/// folder itself or above, no ignore file is read.
 pub fn walk_unignored(folder: &Path, keep: impl Fn(&DirEntry) -> bool + Send + Sync + 'static) -> WalkBuilder {
-    let reads_patterns = folder.ancestors().all(has_plain_ignore_files);
+    let git_root = folder.ancestors().find(|folder| folder.join(".git").exists());
+    let top = git_root.unwrap_or(folder);
+    let top = top.canonicalize().unwrap_or_else(|_| top.to_owned());
+    let reads_patterns = folder.ancestors().all(|folder| has_plain_ignore_files(folder, &top));
     let mut walk = WalkBuilder::new(folder);
     // The crate would follow a `.git` file to wherever it leads.
     walk.parents(reads_patterns).ignore(reads_patterns).git_ignore(reads_patterns).git_exclude(false);
-    let git_root = folder.ancestors().find(|folder| folder.join(".git").exists());
     let exclude = git_root.map(|root| root.join(".git/info/exclude"));
-    if let Some(exclude) = exclude.filter(|exclude| reads_patterns && exclude.is_file() && is_plain(exclude)) {
+    if let Some(exclude) = exclude.filter(|exclude| reads_patterns && exclude.is_file() && is_plain(exclude, &top)) {
         walk.add_ignore(exclude);
     }
     walk.filter_entry(move |entry| {
         let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-        keep(entry) && !(reads_patterns && is_folder && !has_plain_ignore_files(entry.path()))
+        keep(entry) && !(reads_patterns && is_folder && !has_plain_ignore_files(entry.path(), &top))
     });
     walk
 }
 
-fn has_plain_ignore_files(folder: &Path) -> bool {
-    IGNORE_FILES.iter().all(|name| is_plain(&folder.join(name)))
+fn has_plain_ignore_files(folder: &Path, top: &Path) -> bool {
+    IGNORE_FILES.iter().all(|name| is_plain(&folder.join(name), top))
 }
 
-/// Whether reading a file ends soon: it does not exist, is a folder, or a small regular file.
-fn is_plain(path: &Path) -> bool {
+/// Whether reading a file ends soon, and no link leads out of its folder and `top`: it does not exist, is a
+/// folder, or a small regular file.
+fn is_plain(path: &Path, top: &Path) -> bool {
     let Ok(real) = path.canonicalize() else { return true };
+    let is_own =
+        || path.parent().and_then(|folder| folder.canonicalize().ok()).is_some_and(|own| real.starts_with(own));
     let is_kernel_file = ["/proc", "/sys", "/dev"].iter().any(|folder| real.starts_with(folder));
     let is_small = |data: fs::Metadata| data.is_dir() || data.is_file() && data.len() <= MAX_IGNORE_FILE_BYTES;
-    !is_kernel_file && fs::metadata(real).is_ok_and(is_small)
+    !is_kernel_file && (real.starts_with(top) || is_own()) && fs::metadata(&real).is_ok_and(is_small)
 }
 
 #[cfg(test)]
@@ -73,6 +79,15 @@ mod tests {
         assert_eq!(names(), ["a/x", "b/x", "z"]);
         symlink("/dev/zero", root.join("b/.ignore")).unwrap();
         assert_eq!(names(), ["a/x", "z"]);
+        // The names that are left out would show what is in a file elsewhere.
+        let outside = tempfile::tempdir().unwrap();
+        fs::write(outside.path().join("secret"), "x\n").unwrap();
+        fs::remove_file(root.join("b/.ignore")).unwrap();
+        symlink(outside.path().join("secret"), root.join("b/.ignore")).unwrap();
+        assert_eq!(names(), ["a/x", "z"]);
+        fs::remove_file(root.join("b/.ignore")).unwrap();
+        symlink("../.gitignore", root.join("b/.ignore")).unwrap();
+        assert_eq!(names(), ["a/x", "b/x", "z"]);
         fs::remove_file(root.join(".gitignore")).unwrap();
         rustix::fs::mknodat(
             rustix::fs::CWD,

@@ -26,6 +26,9 @@ pub(super) async fn expand_commands(ctx: &AgentContext<'_>, text: &str) -> Strin
 }
 
 async fn run_command(ctx: &AgentContext<'_>, command: &str) -> String {
+    if ctx.session.options.restricted && ctx.find_tool(&ToolName::Bash).is_none() {
+        return format!("[`{command}` failed: the session is restricted]");
+    }
     let input = json!({ "command": command });
     let call = ToolUse {
         id: format!("toolu_{}", new_id().as_str().replace('-', "")).into(),

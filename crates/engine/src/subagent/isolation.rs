@@ -8,6 +8,7 @@ use quipu_message::{AgentId, Maybe};
 
 use super::{AgentTool, SubagentRun};
 use crate::definitions::AgentDefinition;
+use crate::permission::EffectiveMode;
 use crate::worktree;
 
 impl AgentTool {
@@ -23,6 +24,13 @@ impl AgentTool {
             None | Some("") => return Ok(None),
             Some("worktree") => {}
             Some(other) => return Err(format!("the isolation `{other}` is not supported; there is only `worktree`")),
+        }
+        // git writes to the repository, and a worktree contains files of other folders.
+        if self.session.permissions.mode() == EffectiveMode::Plan {
+            return Err("no worktree is made in plan mode".to_owned());
+        }
+        if self.session.options.restricted {
+            return Err("no worktree is made in a restricted session".to_owned());
         }
         let (session, name) = (Arc::clone(&self.session), format!("agent-{id}"));
         let create = move || {

@@ -17,7 +17,7 @@ use super::seen_files::{ChangedFile, SeenFiles};
 use super::{FetchScope, LinkTargets, PageCache, TaskList};
 use crate::clock::random_id;
 use crate::guarded_paths::{self, GuardedHome};
-use crate::path::{self, TargetPath, resolve};
+use crate::path::{self, TargetPath, resolve, resolve_without_links};
 use crate::sandbox::{self, CommandContext, Sandbox};
 
 /// Called before tools change files.
@@ -88,8 +88,8 @@ struct SharedWorkspace {
     tasks: TaskList,
     page_cache: PageCache,
     output_folder: PathBuf,
-    /// Folder for long outputs that stay with the session; `None` if the session is not kept.
-    results_folder: RwLock<Option<PathBuf>>,
+    /// The session file, beside which long outputs are kept; `None` if the session is not kept.
+    transcript: RwLock<Option<PathBuf>>,
     /// Shell script that runs before every command.
     env_script: RwLock<String>,
     /// File with the aliases, functions and variables of the user's shell, once it was made.
@@ -145,7 +145,7 @@ impl Workspace {
                 page_cache: PageCache::default(),
                 sandbox: Sandbox::new(std::mem::take(&mut options.sandbox), &outputs),
                 output_folder: outputs,
-                results_folder: RwLock::default(),
+                transcript: RwLock::default(),
                 env_script: RwLock::default(),
                 user_shell: OnceCell::new(),
                 options,
@@ -230,14 +230,17 @@ impl Workspace {
         &self.shared.output_folder
     }
 
-    /// Returns the folder for long outputs that stay with the session; `None` if it is not kept.
+    /// Returns the folder for long outputs that stay with the session, resolved; `None` if it is not kept, or
+    /// if a link leads elsewhere.
     pub fn results_folder(&self) -> Option<PathBuf> {
-        self.shared.results_folder.read().clone()
+        let transcript = self.shared.transcript.read().clone()?;
+        let name = Path::new(transcript.file_stem()?).join("tool-results");
+        resolve_without_links(transcript.parent()?, &name)
     }
 
-    /// Sets the folder for long outputs that stay with the session.
-    pub fn set_results_folder(&self, folder: Option<PathBuf>) {
-        *self.shared.results_folder.write() = folder;
+    /// Sets the session file, beside which long outputs are kept; `None` if they are not.
+    pub fn set_transcript(&self, file: Option<PathBuf>) {
+        *self.shared.transcript.write() = file;
     }
 
     /// Returns the shell script that runs before every command; empty if there is none.

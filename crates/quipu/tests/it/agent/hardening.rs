@@ -184,6 +184,16 @@ fn a_command_allows_nothing_where_only_managed_rules_count() {
     assert!(exists(&agent, "made") && exists(&agent, "inline"));
 }
 
+#[test]
+fn a_restricted_session_runs_no_commands_of_saved_prompts() {
+    let agent = ScriptedAgent::from_script_text(r#"[{"reply": "done"}]"#);
+    agent.write("plugin/commands/go.md", "---\nallowed-tools: Bash\n---\nGo !`touch inline`");
+    agent.run(&["-p", "/plugin:go", "--plugin-dir", "plugin", "--restricted"]);
+    assert!(!exists(&agent, "inline"));
+    agent.run(&["-p", "/plugin:go", "--plugin-dir", "plugin", "--restricted", "--tools", "Bash"]);
+    assert!(exists(&agent, "inline"));
+}
+
 /// A clone whose commands, skills, subagents and output styles are links to a file that a rule names.
 #[test]
 fn a_link_in_a_clone_does_not_show_a_denied_file() {
@@ -213,6 +223,57 @@ fn a_link_in_a_clone_does_not_show_a_denied_file() {
         let is_sent = agent.server.requests().iter().any(|seen| seen.body.contains("SECRET=1"));
         assert_eq!(is_sent, is_shown, "{rule}");
     }
+}
+
+/// A session file in the session's folder, with links beside it that a command in the sandbox can make.
+#[test]
+fn links_beside_a_session_file_lead_nowhere() {
+    let outside = tempfile::tempdir().unwrap();
+    let secret = outside.path().join("secret.txt");
+    fs::write(&secret, "SECRET=1\n").unwrap();
+    let script = json!([
+        {"when": {"subagent": true}, "reply": "report"},
+        {"when": {"result_of": "*"}, "reply": "done"},
+        {"reply": [{"tool": "Read", "input": {"file_path": secret}},
+                   {"tool": "Bash", "input": {"command": "seq 20000"}},
+                   {"tool": "Agent", "input": {"description": "d", "prompt": "p"}}]},
+    ]);
+    for args in [&[][..], &["--restricted", "--tools", "default"]] {
+        let agent = ScriptedAgent::from_script_text(&script.to_string());
+        let line = json!({"type": "user", "uuid": "11111111-2222-4333-8444-555555555555", "parentUuid": null,
+                          "message": {"role": "user", "content": "hi"}});
+        agent.write("x.jsonl", &format!("{line}\n"));
+        fs::create_dir(agent.folder.path.join("x")).unwrap();
+        for name in ["tool-results", "subagents"] {
+            symlink(outside.path(), agent.folder.path.join("x").join(name)).unwrap();
+        }
+        let home = tempfile::tempdir().unwrap();
+        let args = [&["-p", "go", "--resume", "./x.jsonl"], args].concat();
+        let out = agent.command(&args).env("HOME", home.path()).output().unwrap();
+        assert!(out.status.success(), "{}", stderr_text(&out));
+        assert!(!agent.server.requests().iter().any(|seen| seen.body.contains("SECRET=1")));
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
+    }
+}
+
+#[test]
+fn an_image_is_not_saved_through_a_link() {
+    let agent = ScriptedAgent::new("hello.yaml");
+    let id = "11111111-2222-4333-8444-555555555555";
+    let images = agent.folder.path.join("tmp/quipu-agent").join(id).join("images");
+    fs::create_dir_all(&images).unwrap();
+    agent.write("kept", "kept");
+    symlink(agent.folder.path.join("kept"), images.join("1.png")).unwrap();
+    let mut command = agent.command(&[&STREAM[..], &["--session-id", id]].concat());
+    command.env("CLAUDE_CODE_TMPDIR", agent.folder.path.join("tmp"));
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let image =
+        json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}});
+    let content = json!([{"type": "text", "text": "hello"}, image]);
+    let line = json!({"type": "user", "message": {"role": "user", "content": content}});
+    writeln!(child.stdin.take().unwrap(), "{line}").unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(fs::read_to_string(agent.folder.path.join("kept")).unwrap(), "kept");
 }
 
 #[test]

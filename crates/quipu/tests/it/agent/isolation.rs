@@ -43,6 +43,19 @@ const WRITES: &str = r#"
 "#;
 
 #[test]
+fn no_worktree_is_made_where_nothing_may_be_changed() {
+    for args in [&["go", "--permission-mode", "plan"][..], &["go", "--restricted"]] {
+        let stage = repository(WRITES);
+        let branches = || fs::read_dir(stage.folder.path.join(".git/refs/heads")).unwrap().count();
+        let exclude = || fs::read_to_string(stage.folder.path.join(".git/info/exclude")).unwrap_or_default();
+        let before = exclude();
+        let result = agent_result(&stage.lines(args));
+        assert!(result.contains("no worktree is made in"), "{result}");
+        assert_eq!((branches(), exclude(), worktrees(&stage).len()), (1, before, 0));
+    }
+}
+
+#[test]
 fn a_subagent_in_a_worktree_changes_files_there_alone() {
     let stage = repository(WRITES);
     let lines = stage.lines(&["go", "--permission-mode", "acceptEdits"]);
