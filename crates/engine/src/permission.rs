@@ -21,7 +21,7 @@ mod sandbox_rules;
 mod shell;
 mod web;
 
-pub(crate) use bash::{is_read_only, program_names};
+pub(crate) use bash::{is_read_only, loop_variables, program_names};
 pub use decision::{ApprovalRequest, Decision, DecisionReason, evaluate, evaluate_target};
 pub(crate) use decision::{needs_user_interaction, skill_name};
 pub use file_tools::{file_target, hidden_file_filter};

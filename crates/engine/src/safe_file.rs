@@ -96,8 +96,8 @@ fn open_at(real: &Path, flags: OFlags, make_folders: bool) -> io::Result<OwnedFd
     openat(folder, name, FILE_FLAGS.union(flags), mode).map_err(explain_error)
 }
 
-/// Opens a folder by its resolved path.
-fn open_folder(path: &Path, make: bool) -> io::Result<OwnedFd> {
+/// Opens a folder by its resolved path; with `make` it and its parents are created.
+pub(crate) fn open_folder(path: &Path, make: bool) -> io::Result<OwnedFd> {
     #[cfg(target_os = "linux")]
     if !make {
         use rustix::fs::{ResolveFlags, openat2};

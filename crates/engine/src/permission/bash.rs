@@ -158,11 +158,11 @@ fn ask_if_files_unclear(
     let searches = |command: &Vec<Word>| {
         let reads =
             has_read_restrictions(ctx) && known_commands::may_search_files(command, |name| folders.is_folder(name));
-        reads || keeps_files(ctx) && known_commands::may_move_links(command, |name| folders.is_file(name))
+        reads || known_commands::may_move_links(command, |name| folders.is_file(name))
     };
     let is_clear = possible.is_some_and(|possible| {
         let words = possible.commands.iter().flat_map(|command| command.iter().skip(1));
-        words.chain(&possible.redirect_files).all(|word| word.is_literal)
+        words.chain(&possible.redirect_files).all(|word| word.is_literal && !folders.has_process_path(word))
             && !possible.changes_folder
             && !possible.commands.iter().any(searches)
     });
@@ -243,6 +243,8 @@ fn possible_file_names(word: &str) -> Vec<&str> {
     let mut names = vec![word];
     names.extend(word.match_indices(separates).map(|(at, sign)| &word[at + sign.len()..]));
     names.extend(word.split(separates));
+    // The path of a URL follows the name of a host.
+    names.extend(word.split_once("://").and_then(|(_, url)| url.find('/').map(|at| &url[at..])));
     if word.starts_with('-') && !word.starts_with("--") {
         names.extend(word.char_indices().skip(2).take(64).map(|(at, _)| &word[at..]));
     }
@@ -300,9 +302,8 @@ fn evaluate_commands(ctx: &PermissionContext<'_>, script: &Script, folders: &Pos
             [(_, CommandFinding::AllowedByRule(rule))] => DecisionReason::from_rule(rule),
             _ => DecisionReason::Subcommands,
         };
-        let profile = choose_profile(&findings, text, folders).filter(|profile| {
-            *profile != SandboxProfile::None || !uses_names_after_changes(ctx, &findings, script.has_loop, text)
-        });
+        let profile = choose_profile(&findings, text, folders)
+            .filter(|profile| *profile != SandboxProfile::None || !uses_names_after_changes(ctx, &findings, script));
         return match profile {
             Some(profile) => match ctx.workspace.sandbox().check_available(profile, &ctx.workspace.command_context()) {
                 Ok(()) => Decision::Allow { reason, profile },
@@ -354,23 +355,18 @@ fn choose_profile(
 }
 
 /// Whether a script without a sandbox uses a path after a command that a rule allows has
-/// started. That command may have replaced the path by a link out of the session's folders
-/// (`git checkout`, `tar`), so it may lead elsewhere than when it was checked.
+/// started, or while a command in the sandbox runs that can write. Such a command may have replaced the
+/// path by a link out of the session's folders (`git checkout`, `tar`), so it may lead elsewhere than
+/// when it was checked.
 fn uses_names_after_changes(
     ctx: &PermissionContext<'_>,
     findings: &[(&SimpleCommand, CommandFinding<'_>)],
-    has_loop: bool,
-    text: &str,
+    script: &Script,
 ) -> bool {
     let by_rule = |finding: &CommandFinding<'_>| matches!(finding, CommandFinding::AllowedByRule(_));
     let reads = |part: &SimpleCommand| {
         known_commands::command_effect(strip_wrappers(&part.words)) == Some(CommandEffect::ReadOnly)
     };
-    let Some(changed) = findings.iter().position(|(part, finding)| by_rule(finding) && !reads(part)) else {
-        return false;
-    };
-    let operators = ["&&", ">&", "<&", "&>"].iter().fold(text.to_owned(), |text, operator| text.replace(operator, " "));
-    let in_any_order = has_loop || operators.contains('&');
     let uses_name = |(part, finding): &(&SimpleCommand, CommandFinding<'_>)| {
         // A rule that allows reading a path does not allow what a deny rule protects.
         let is_checked = !by_rule(finding) || reads(part) && has_file_restrictions(ctx);
@@ -378,8 +374,17 @@ fn uses_names_after_changes(
         part.redirects.iter().any(uses_file)
             || is_checked && known_commands::may_show_named_files(strip_wrappers(&part.words))
     };
-    let from = if in_any_order { 0 } else { changed + 1 };
-    findings.len() > 1 && findings[from..].iter().any(uses_name)
+    if ctx.workspace.sandbox().has_running_writer() && findings.iter().any(uses_name) {
+        return true;
+    }
+    let Some(changed) = findings.iter().position(|(part, finding)| by_rule(finding) && !reads(part)) else {
+        return false;
+    };
+    let is_after = |at: usize, part: &SimpleCommand| {
+        at > changed || script.has_loop || script.concurrency.allows(part, findings[changed].0)
+    };
+    let mut later = findings.iter().enumerate().filter(|(at, (part, _))| is_after(*at, part));
+    findings.len() > 1 && later.any(|(_, finding)| uses_name(finding))
 }
 
 /// Asks about a command that would be allowed if a sandbox were available.
@@ -516,11 +521,6 @@ fn has_read_restrictions(ctx: &PermissionContext<'_>) -> bool {
     has_path_rule(ctx, |tool| *tool == ToolName::Read)
 }
 
-/// Whether rules protect some files from changes.
-fn keeps_files(ctx: &PermissionContext<'_>) -> bool {
-    has_path_rule(ctx, file_tools::is_edit_tool)
-}
-
 /// Whether rules protect some files from reading or changes.
 fn has_file_restrictions(ctx: &PermissionContext<'_>) -> bool {
     has_path_rule(ctx, |tool| *tool == ToolName::Read || file_tools::is_edit_tool(tool))
@@ -638,9 +638,11 @@ impl PossibleCwds {
         self.0.as_ref().is_none_or(|folders| folders.iter().any(|folder| folder.join(name).is_dir()))
     }
 
-    /// Whether git would use the session's own repository.
+    /// Whether git would use the session's own repository, and not one that a command in the sandbox
+    /// has made and that is removed when the command ends.
     fn is_session_repository(&self, workspace: &Workspace) -> bool {
-        self.is_single() && known_commands::git::is_same_repository(&workspace.cwd(), workspace.root())
+        let is_new = |path: &Path| workspace.contains(path) && workspace.sandbox().may_be_new(path);
+        self.is_single() && known_commands::git::is_same_repository(&workspace.cwd(), workspace.root(), is_new)
     }
 
     fn is_single(&self) -> bool {
@@ -649,11 +651,18 @@ impl PossibleCwds {
 
     /// Whether a name is inside the session's folders, in every possible folder.
     fn is_inside_workspace(&self, ctx: &PermissionContext<'_>, name: &str) -> bool {
-        let inside = |folder: &PathBuf| ctx.workspace.contains(&folder.join(name));
+        let inside = |path: &Path| ctx.workspace.contains(path) && !is_process_path(path);
         match &self.0 {
-            Some(folders) => folders.iter().all(inside),
-            None => Path::new(name).is_absolute() && ctx.workspace.contains(Path::new(name)),
+            Some(folders) => folders.iter().all(|folder| inside(&folder.join(name))),
+            None => Path::new(name).is_absolute() && inside(Path::new(name)),
         }
+    }
+
+    /// Whether a word may name a file through a link of a process.
+    fn has_process_path(&self, word: &Word) -> bool {
+        let names = possible_file_names(&word.text);
+        let is_one = |folder: &PathBuf| names.iter().any(|name| is_process_path(&folder.join(name)));
+        self.0.as_ref().is_some_and(|folders| folders.iter().any(is_one))
     }
 
     /// Whether a name is inside the session's folders and not guarded, in every possible folder.
@@ -666,6 +675,11 @@ impl PossibleCwds {
         };
         self.is_inside_workspace(ctx, name) && self.0.as_ref().is_some_and(|folders| folders.iter().all(open))
     }
+}
+
+/// Whether a path leads through a link such as `/proc/self/cwd`, which is another one for the command.
+fn is_process_path(path: &Path) -> bool {
+    TargetPath::new(path).links.iter().any(|link| link.starts_with("/proc"))
 }
 
 /// Whether a command sets a variable or option that changes where `cd` or `~` leads.
@@ -693,6 +707,11 @@ pub(crate) fn is_read_only(command: &str) -> bool {
             && known_commands::command_effect(strip_wrappers(&part.words)) == Some(CommandEffect::ReadOnly)
     };
     shell::parse(command).is_ok_and(|script| !script.commands.is_empty() && script.commands.iter().all(reads))
+}
+
+/// Returns the variables that loops of a command set; empty if it cannot be parsed.
+pub(crate) fn loop_variables(command: &str) -> Vec<String> {
+    shell::parse(command).map(|script| script.loop_variables).unwrap_or_default()
 }
 
 /// Returns the programs that a command names, in order; empty if it cannot be parsed.

@@ -23,15 +23,44 @@ pub(super) struct Script {
     pub(super) commands: Vec<SimpleCommand>,
     /// Whether some commands may run more than once.
     pub(super) has_loop: bool,
+    /// Which commands may run at the same time.
+    pub(super) concurrency: Concurrency,
     /// Variables that loops set.
     pub(super) loop_variables: Vec<String>,
     /// Texts that commands read: here-documents and here-strings.
     pub(super) stdin_texts: Vec<String>,
 }
 
+/// Which commands of a script may run at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Concurrency {
+    /// Whether there is a pipe.
+    has_pipe: bool,
+    /// Whether a command runs in the background.
+    has_background: bool,
+    /// Whether there is a group, a condition, a loop or a substitution, so that a list may be a part of
+    /// a pipe.
+    has_compound: bool,
+}
+
+impl Concurrency {
+    /// Whether two commands may run at the same time.
+    pub(super) fn allows(self, one: &SimpleCommand, other: &SimpleCommand) -> bool {
+        self.has_background || self.has_pipe && (self.has_compound || one.pipeline == other.pipeline)
+    }
+
+    fn add(&mut self, inner: Self) {
+        self.has_pipe |= inner.has_pipe;
+        self.has_background |= inner.has_background;
+        self.has_compound |= inner.has_compound;
+    }
+}
+
 /// One simple command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct SimpleCommand {
+    /// Number of the pipeline that contains it, if the script has no compound commands.
+    pub(super) pipeline: usize,
     /// `NAME=value` words before the command.
     pub(super) assignments: Vec<String>,
     /// The command and its arguments.
@@ -139,6 +168,8 @@ struct Parser {
     script: Script,
     heredocs: Vec<Heredoc>,
     depth: usize,
+    /// Number of the current pipeline.
+    pipeline: usize,
 }
 
 impl Parser {
@@ -178,7 +209,10 @@ impl Parser {
                 Some('\n') => {
                     self.position += 1;
                     self.parse_heredoc_bodies()?;
+                    // After `|` the pipeline goes on in the next line.
+                    let ends_pipeline = !part.is_empty();
                     self.finish_command(&mut part);
+                    self.pipeline += usize::from(ends_pipeline);
                 }
                 Some(';') if self.starts_with(";;") || self.starts_with(";&") => {
                     return Err(ShellParseError("it chooses between cases"));
@@ -188,11 +222,12 @@ impl Parser {
                     self.parse_redirect(&mut part)?;
                 }
                 Some(';' | '&' | '|') => {
-                    let _ = self.eat("&&") || self.eat("||") || self.eat("|&") || self.advance();
                     self.finish_command(&mut part);
+                    self.parse_operator();
                 }
                 Some('(') if part.is_empty() && !self.starts_with("((") => {
                     self.position += 1;
+                    self.script.concurrency.has_compound = true;
                     self.parse_list(Some(')'))?;
                 }
                 Some('(') => return Err(ShellParseError("it has a function, an array or arithmetic")),
@@ -204,7 +239,10 @@ impl Parser {
                 Some('<' | '>') if self.starts_with("<(") || self.starts_with(">(") => {
                     let start = self.position;
                     self.position += 2;
-                    self.parse_list(Some(')'))?;
+                    self.parse_substitution()?;
+                    if !self.is_whole_word(start) {
+                        return Err(ShellParseError("a process substitution is a part of a word"));
+                    }
                     part.words.push(Word { text: self.source_from(start), is_literal: false });
                 }
                 Some('<' | '>') => self.parse_redirect(&mut part)?,
@@ -222,6 +260,39 @@ impl Parser {
         Ok(())
     }
 
+    /// Parses the commands of a substitution, after its opening bracket. Shells differ in where the body
+    /// of a here-document is if a substitution ends or continues on another line before it.
+    fn parse_substitution(&mut self) -> Result<(), ShellParseError> {
+        let start = self.position;
+        let outer = std::mem::take(&mut self.heredocs);
+        self.script.concurrency.has_compound = true;
+        self.parse_list(Some(')'))?;
+        let has_lines = self.chars[start..self.position].contains(&'\n');
+        if !self.heredocs.is_empty() || !outer.is_empty() && has_lines {
+            return Err(ShellParseError("a here-document and a substitution overlap"));
+        }
+        self.heredocs = outer;
+        Ok(())
+    }
+
+    /// Whether the text from `start` to this position is a word of its own: bash joins `<(a)#` and
+    /// `x<(a)` into one.
+    fn is_whole_word(&self, start: usize) -> bool {
+        let is_joined = start.checked_sub(1).is_some_and(|before| !" \t\n;&|(".contains(self.chars[before]));
+        !is_joined && self.is_at_word_end() && !self.starts_with("<(") && !self.starts_with(">(")
+    }
+
+    /// Parses an operator between commands: `;`, `&`, `|`, `|&`, `&&`, `||`.
+    fn parse_operator(&mut self) {
+        let joins = self.chars.get(self.position + 1) == self.chars.get(self.position);
+        match self.peek() {
+            Some('|') if !joins => self.script.concurrency.has_pipe = true,
+            Some('&') if !joins => self.script.concurrency.has_background = true,
+            _ => self.pipeline += 1,
+        }
+        let _ = self.eat("&&") || self.eat("||") || self.eat("|&") || self.advance();
+    }
+
     fn advance(&mut self) -> bool {
         self.position += 1;
         true
@@ -234,7 +305,7 @@ impl Parser {
     fn finish_command(&mut self, part: &mut SimpleCommand) {
         let part = std::mem::take(part);
         if !part.is_empty() {
-            self.script.commands.push(part);
+            self.script.commands.push(SimpleCommand { pipeline: self.pipeline, ..part });
         }
     }
 
@@ -263,11 +334,17 @@ impl Parser {
         }
         self.script.has_loop |= ["for", "while", "until"].contains(&source.as_str());
         match source.as_str() {
-            "for" => self.parse_for_loop(),
+            "for" => {
+                self.script.concurrency.has_compound = true;
+                self.parse_for_loop()
+            }
             source if UNSUPPORTED_KEYWORDS.contains(&source) => {
                 Err(ShellParseError("it has a construct that is not followed"))
             }
-            source if KEYWORDS_BEFORE_COMMAND.contains(&source) || CLOSING_KEYWORDS.contains(&source) => Ok(()),
+            source if KEYWORDS_BEFORE_COMMAND.contains(&source) || CLOSING_KEYWORDS.contains(&source) => {
+                self.script.concurrency.has_compound = true;
+                Ok(())
+            }
             _ => {
                 part.words.push(word);
                 Ok(())

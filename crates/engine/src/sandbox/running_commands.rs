@@ -1,5 +1,6 @@
 //! The commands that run in the sandbox at the same time, and the guarded paths that existed before each.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -25,6 +26,17 @@ pub(super) struct RunningCommand {
 }
 
 impl RunningCommands {
+    /// Whether no command runs.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.lock().commands.is_empty()
+    }
+
+    /// Whether one of the running commands may have made a guarded path: it did not exist before.
+    pub(super) fn may_have_made(&self, path: &Path) -> bool {
+        let list = self.0.lock();
+        list.commands.iter().any(|(_, before)| !before.iter().any(|guarded| guarded.path == path))
+    }
+
     /// Adds a command that starts now, with the guarded paths that exist.
     pub(super) fn add(&self, guarded: Vec<GuardedPath>) -> RunningCommand {
         let mut list = self.0.lock();

@@ -165,6 +165,16 @@ impl Sandbox {
         names.any(|path| (restrictions.unreadable.matches)(path) || (restrictions.unwritable.matches)(path))
     }
 
+    /// Whether a command runs that can write in the session's folders.
+    pub(crate) fn has_running_writer(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    /// Whether a guarded path in the session's folders may have been made by a command that still runs.
+    pub(crate) fn may_be_new(&self, path: &Path) -> bool {
+        self.running.may_have_made(path)
+    }
+
     /// Checks whether a profile can be enforced now; the error says why not.
     pub(crate) fn check_available(&self, profile: SandboxProfile, context: &CommandContext<'_>) -> Result<(), String> {
         let result = self.policy_for(profile, context).map(|_| ());

@@ -193,9 +193,15 @@ impl Workspace {
         session_root.into_iter().chain(self.shared.worktrees.read().iter().cloned()).collect()
     }
 
-    /// Returns the folder that commands start in.
+    /// Returns the folder that commands start in: the root if a command has replaced the folder by a link
+    /// that leads out of the session's folders.
     pub fn cwd(&self) -> PathBuf {
-        lock(&self.cwd).clone()
+        let cwd = lock(&self.cwd).clone();
+        if cwd == self.root {
+            return cwd;
+        }
+        let is_inside = |real: &PathBuf| self.folders().iter().any(|folder| real.starts_with(folder));
+        resolve(&cwd).filter(is_inside).unwrap_or_else(|| self.root.clone())
     }
 
     /// Sets the folder that commands start in.

@@ -90,7 +90,7 @@ async fn run(input: Value, workspace: &Workspace, call: &CallContext) -> Result<
         input.timeout.get().copied().unwrap_or(limits.default_timeout_ms).min(limits.max_timeout_ms),
     );
     let id = random_id("b");
-    let script = setup_script(workspace, call.profile).await;
+    let script = setup_script(&input.command, workspace, call.profile).await;
     let mut process = ShellProcess::start(&input.command, &script, workspace, id.clone(), call.profile, false)?;
     let end = process.wait(time, call).await;
     if end == ProcessEnd::MovedToBackground {
@@ -148,8 +148,9 @@ impl BashLimits {
 
 /// The commands that run before a command in the same shell: they define the aliases, functions and
 /// variables of the user's shell, unless a sandbox is to hold the command, and those of
-/// `CLAUDE_ENV_FILE`.
-async fn setup_script(workspace: &Workspace, profile: SandboxProfile) -> String {
+/// `CLAUDE_ENV_FILE`. `cd` goes where the permission check expects, and programs do not get the variables
+/// that loops of the command set.
+async fn setup_script(command: &str, workspace: &Workspace, profile: SandboxProfile) -> String {
     let mut script = String::new();
     if profile == SandboxProfile::None
         && let Some(file) = workspace.user_shell(user_shell::make_snapshot(workspace)).await
@@ -161,6 +162,11 @@ async fn setup_script(workspace: &Workspace, profile: SandboxProfile) -> String 
         // A mistake in it is reported, and the command still runs.
         script.push_str(&format!("eval {} >/dev/null\n", shell_quote(&variables)));
     }
+    if !script.is_empty() {
+        script.push_str("unset CDPATH; shopt -u cdable_vars\n");
+        let looped = crate::permission::loop_variables(command);
+        script.extend(looped.iter().map(|name| format!("export -n {name}\n")));
+    }
     script
 }
 
@@ -169,7 +175,7 @@ async fn run_in_background(
     workspace: &Workspace,
     call: &CallContext,
 ) -> Result<ToolOutput, ToolOutput> {
-    let script = setup_script(workspace, call.profile).await;
+    let script = setup_script(&input.command, workspace, call.profile).await;
     let process = ShellProcess::start(&input.command, &script, workspace, random_id("b"), call.profile, true)?;
     Ok(continue_in_background(process, input, workspace, call))
 }

@@ -16,7 +16,7 @@ use crate::sandboxed_commands::{kernel_can, real_sandbox_options};
 use crate::{TestWorkspace, decision_word, parse_rules};
 
 /// What commands are made of.
-const TOKENS: [&str; 76] = [
+const TOKENS: [&str; 82] = [
     "ok",
     "ok",
     "ok",
@@ -94,6 +94,13 @@ const TOKENS: [&str; 76] = [
     "\nEO\\\nF\n",
     "&\\\n&",
     "|\\\n|",
+    // Here-documents that end in an allowed program, and words that bash joins.
+    "ok <<'ok' ",
+    "\nok\n",
+    "$(ok\n",
+    "<(ok)",
+    ")#",
+    "; evil\n",
 ];
 
 /// Numbers that look random and are the same each time.

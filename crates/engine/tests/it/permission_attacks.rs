@@ -367,6 +367,24 @@ fn allow_rules_match_nothing_beyond_their_text() {
         "npm test; echo \"\u{3041}\\\"; rm x #\"",
         "npm test; echo \u{3041}\\'; rm x '",
         "npm test; echo \u{3041}`: ` rm x `:`",
+        // options after `--`
+        "npm test; find -- . -delete",
+        "npm test; find -- . -exec rm {} +",
+        "find . -- -fprint x; npm test",
+        "test -- -a -v 'x[PATH=1]'; npm test",
+        "test -n -- -a -v 'x[PATH=1]'; npm test",
+        "[ -- -o -v 'x[PATH=1]' ]; npm test",
+        "git diff; git blame -- a.txt --output=x",
+        // bodies of here-documents beside substitutions
+        "echo <<'echo' $(echo a\nrm x\necho\n)\necho\n",
+        "echo <<'echo' \"$(echo a\nrm x\necho\n)\"\necho\n",
+        "echo <<'echo' <(echo a\nrm x\necho\n)\necho\n",
+        "echo $(echo <<'echo')\nrm x\necho\n",
+        // a sign that starts no comment
+        "echo <(echo a)#; rm x",
+        "echo >(echo a)#; rm x",
+        "echo a<(echo a)#; rm x",
+        "echo <(echo)<(echo)#; rm x",
     ];
     for command in attempts.into_iter().map(str::to_owned).chain([format!("echo x > {elsewhere}")]) {
         assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, &command), "ask", "{command}");

@@ -419,7 +419,11 @@ fn a_text_runs_in_one_profile_or_asks() {
         (PermissionMode::Default, "make && diff <(cat a) b", None),
         // After `make` a name may lead out of the session's folders.
         (PermissionMode::Default, "cat a && make", Some(SandboxProfile::None)),
-        (PermissionMode::Default, "cat a | make", Some(SandboxProfile::None)),
+        (PermissionMode::Default, "cat a | head -n 3; make", Some(SandboxProfile::None)),
+        // Both start at the same time.
+        (PermissionMode::Default, "cat a | make", None),
+        (PermissionMode::Default, "cat a |\n\n# x\nmake", None),
+        (PermissionMode::Default, "cat a | head -n 3\nmake", Some(SandboxProfile::None)),
         (PermissionMode::Default, "make && ls src", Some(SandboxProfile::None)),
         (PermissionMode::Default, "make | grep -A 3 x | sort -k 2 | head -n 3", Some(SandboxProfile::None)),
         (PermissionMode::Default, "make 2>&1 | grep -e x -i", Some(SandboxProfile::None)),

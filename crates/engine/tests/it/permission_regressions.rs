@@ -194,6 +194,49 @@ fn rules_about_files_follow_a_change_of_folder() {
 }
 
 #[test]
+fn links_of_processes_lead_elsewhere_for_a_command() {
+    let workspace = TestWorkspace::new();
+    workspace.write("src/.env", "KEY=1");
+    symlink("/proc/self/cwd", workspace.path("here")).unwrap();
+    workspace.inner.set_cwd(workspace.path("src"));
+    let commands = ["cat /proc/self/cwd/.env", "cat < /proc/thread-self/cwd/.env", "cat ../here/.env"];
+    for rules in [&["deny Read(./src/.env)", "allow Bash(cat:*)"][..], &["ask Edit(./src/.env)", "allow Bash"]] {
+        assert_eq!(differing_decisions(&workspace, PermissionMode::Default, rules, "ask", &commands), none());
+    }
+    assert_eq!(differing_decisions(&workspace, PermissionMode::Default, &[], "ask", &commands), none());
+    assert_eq!(
+        workspace.bash_decision(PermissionMode::Default, &["deny Read(.env)", "allow Bash"], "cat /proc/cpuinfo"),
+        "allow"
+    );
+}
+
+#[test]
+fn a_folder_that_git_moves_may_contain_a_refused_file() {
+    let workspace = TestWorkspace::new();
+    workspace.write("src/.env", "KEY=1");
+    workspace.write("a.txt", "x");
+    for refused in ["deny Read(./src/.env)", "deny Edit(./src/.env)"] {
+        let rules = [refused, "allow Bash(git:*)"];
+        let moves = ["git mv src s2", "git mv -k src s2", "git -C . mv a.txt src s2"];
+        assert_eq!(differing_decisions(&workspace, PermissionMode::Default, &rules, "ask", &moves), none());
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, "git mv a.txt b.txt"), "allow");
+    }
+}
+
+#[test]
+fn a_file_is_read_before_a_command_that_starts_later() {
+    let workspace = TestWorkspace::new();
+    workspace.write("a.txt", "x");
+    let rules = ["allow Bash(npm test:*)"];
+    let usual =
+        ["cat a.txt | head -n 1; npm test", "grep 'x|y&' a.txt && npm test", "npm test | grep FAIL | head -n 5"];
+    assert_eq!(differing_decisions(&workspace, PermissionMode::Default, &rules, "allow", &usual), none());
+    let together =
+        ["cat a.txt | npm test", "{ cat a.txt; } | npm test", "cat a.txt & npm test", "head a.txt |& npm test"];
+    assert_eq!(differing_decisions(&workspace, PermissionMode::Default, &rules, "ask", &together), none());
+}
+
+#[test]
 fn what_may_read_a_refused_file_is_asked_about() {
     let workspace = TestWorkspace::new();
     workspace.write(".env", "KEY=1");

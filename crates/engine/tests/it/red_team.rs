@@ -214,6 +214,12 @@ pub(crate) const ROWS: &[Row] = &[
     ("the same by a file without a name", PermissionMode::Auto, &[], "/usr/bin/python3 -c 'import os; os.umask(0); f = os.open(\".\", os.O_TMPFILE | os.O_WRONLY, 0o4755); os.link(f\"/proc/self/fd/{f}\", \"s\")'"),
     ("the same by newer calls", PermissionMode::Auto, &[], "/usr/bin/python3 -c 'import ctypes as c; l = c.CDLL(None); l.syscall(452, -100, b\"a.txt\", 0o4755, 0); l.syscall(437, -100, b\"s\", (c.c_ulonglong * 3)(0o101, 0o4755, 0), 24)'"),
     ("a guarded file in a folder that cannot be changed", PermissionMode::Auto, &[], "mkdir -p s/.vscode; touch s/.vscode/tasks.json; chmod 555 s"),
+    ("a link that an allowed command makes, read in the same pipe", PermissionMode::Default, &["allow Bash(ln:*)"], "{ sleep 0.5; cat n >&2; } | ln -s @OUT@/secret.txt n"),
+    ("the same without a group", PermissionMode::Default, &["allow Bash(ln:*)"], "timeout 2 tail -F n >&2 | ln -s @OUT@/secret.txt n"),
+    ("the same, written through", PermissionMode::AcceptEdits, &["allow Bash(ln:*)", "allow Bash(echo:*)"], "{ sleep 0.5; echo PWN > n; } | ln -s @OUT@/x n"),
+    ("find without an end of options", PermissionMode::Default, &["allow Bash(true:*)"], "true; find -- . -name a.txt -delete"),
+    ("a repository's folder, moved by git", PermissionMode::Default, &["allow Bash(git mv:*)", "deny Read(./src/.env)"], "git mv src s2"),
+    ("the path of a URL", PermissionMode::Default, &["allow Bash", "deny Read(./.env)"], "curl -s file://localhost@P@/.env"),
     ("a guarded file in a folder that cannot be listed", PermissionMode::Auto, &[], "mkdir -p s/.vscode; touch s/.vscode/tasks.json; chmod 111 s"),
 ];
 

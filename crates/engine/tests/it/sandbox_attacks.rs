@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use quipu_engine::testing::permission::{hidden_file_filter, sandbox_restrictions};
+use quipu_engine::testing::permission::{Decision, PermissionMode, hidden_file_filter, sandbox_restrictions};
 use quipu_engine::testing::sandbox::SandboxProfile;
 use quipu_engine::testing::tool::{CallContext, Tool as _, Workspace, WorkspaceOptions};
 use quipu_engine::testing::tools::bash::Bash;
@@ -64,6 +64,56 @@ async fn a_cancelled_command_leaves_no_guarded_file() {
         assert!(!workspace.path(".npmrc").exists(), "{command}");
         assert!(workspace.path("npmrc.moved-aside-1").exists(), "{command}");
     }
+}
+
+#[tokio::test]
+async fn a_folder_that_became_a_link_is_left() {
+    if !kernel_can() {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    fs::write(out.path().join("x"), "SECRET\n").unwrap();
+    let workspace = attacked_workspace(&json!({}), &[]);
+    run(&workspace, "mkdir d; cd d").await;
+    assert_eq!(workspace.inner.cwd(), workspace.path("d"));
+    let output = run(&workspace, &format!("trap - EXIT; cd ..; mv d e; ln -s {} d", out.path().display())).await;
+    assert_eq!(workspace.inner.cwd(), workspace.inner.root(), "{output}");
+    let output = workspace.run_tool("Bash", json!({"command": "pwd; cat x"})).await;
+    assert!(!output_text(&output).contains("SECRET"), "{}", output_text(&output));
+}
+
+#[tokio::test]
+async fn a_running_command_may_replace_names_and_make_repositories() {
+    if !kernel_can() {
+        return;
+    }
+    let workspace = attacked_workspace(&json!({}), &[]);
+    fs::remove_dir_all(workspace.path(".git")).unwrap();
+    let rules = ["allow Bash(echo:*)", "allow Bash(git status:*)", "allow Bash(npm test:*)", "allow Edit(n)"];
+    let profile =
+        |command: &str| match workspace.evaluate(PermissionMode::Auto, &rules, "Bash", &json!({"command": command})) {
+            Decision::Allow { profile, .. } => profile,
+            decision => panic!("{command}: {decision:?}"),
+        };
+    let commands = ["echo x > n", "cat sub/a; npm test", "git status"];
+    for command in commands {
+        assert_eq!(profile(command), SandboxProfile::None, "{command}");
+    }
+    let running = run(&workspace, "mkdir .git; touch begun; sleep 60");
+    let checked = async {
+        while !workspace.path("begun").exists() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        for command in commands {
+            assert_eq!(profile(command), SandboxProfile::Workspace, "{command}");
+        }
+        assert_eq!(profile("npm test"), SandboxProfile::None);
+    };
+    tokio::select! {
+        output = running => panic!("{output}"),
+        () = checked => {}
+    }
+    assert_eq!(profile("git status"), SandboxProfile::None);
 }
 
 #[tokio::test]

@@ -157,7 +157,7 @@ const VALUE_OPTIONS: [(&str, &str); 8] = [
 ];
 
 /// Commands that search folders or take file names from their input.
-const SEARCH_COMMANDS: &str = "ack ag fd fdfind parallel rg rgrep ripgrep tar ugrep xargs zip";
+const SEARCH_COMMANDS: &str = "ack ag cpio fd fdfind parallel pax rg rgrep ripgrep tar ugrep xargs zip";
 
 /// Returns the effect of a command; `None` if its words do not show it.
 pub(super) fn command_effect(words: &[Word]) -> Option<CommandEffect> {
@@ -170,7 +170,8 @@ pub(super) fn command_effect(words: &[Word]) -> Option<CommandEffect> {
     if options.iter().any(|option| option.contains(['/', '~']) || option.contains("..")) {
         return None;
     }
-    let all = |list: &str| options.iter().all(|option| contains_word(list, option));
+    // These have no end of options: `find -- . -delete` deletes, `test -- -a -v x[y]` evaluates `y`.
+    let all = |list: &str| dashed_words(rest).all(|word| contains_word(list, word));
     let find = |list: &'static [KnownCommand]| list.iter().find(|known| known.0 == first.text);
     let reads = match first.text.as_str() {
         // It prints whatever it is given.
@@ -213,6 +214,11 @@ impl KnownCommand {
 fn options(words: &[Word]) -> Vec<&str> {
     let before = words.iter().map(|word| word.text.as_str()).take_while(|text| *text != "--");
     before.filter(|text| text.starts_with('-') && *text != "-").collect()
+}
+
+/// Returns all words that start with a dash, also after `--`.
+fn dashed_words(words: &[Word]) -> impl Iterator<Item = &str> {
+    words.iter().map(|word| word.text.as_str()).filter(|text| text.starts_with('-') && *text != "-")
 }
 
 /// Returns the words that may name files: those that are not options, and all after `--`.
@@ -286,7 +292,7 @@ pub(super) fn may_show_named_files(words: &[Word]) -> bool {
     named > patterns
 }
 
-/// Whether a command may copy or move links: `cp -r`, and `mv` of anything but a file.
+/// Whether a command may copy or move links: `cp -r`, and `mv` or `git mv` of anything but a file.
 /// Names later in the script may then refer to other files.
 pub(super) fn may_move_links(words: &[Word], is_file: impl Fn(&str) -> bool) -> bool {
     let Some((first, rest)) = words.split_first() else { return false };
@@ -294,6 +300,10 @@ pub(super) fn may_move_links(words: &[Word], is_file: impl Fn(&str) -> bool) -> 
     let sources = sources.split_last().map_or(&[][..], |(_, sources)| sources);
     match first.text.as_str() {
         "mv" => !sources.iter().all(|name| is_file(name)),
+        "git" => {
+            let moved = sources.iter().position(|word| *word == "mv").map(|at| &sources[at + 1..]);
+            moved.is_some_and(|moved| !moved.iter().all(|name| is_file(name)))
+        }
         "cp" => options(rest).iter().any(|option| option.contains(['a', 'r', 'R'])),
         _ => false,
     }

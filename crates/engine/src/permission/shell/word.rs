@@ -70,7 +70,7 @@ impl Parser {
         self.starts_with("}") && self.chars.get(self.position + 1).is_none_or(|c| WORD_TERMINATORS.contains(c))
     }
 
-    fn is_at_word_end(&self) -> bool {
+    pub(super) fn is_at_word_end(&self) -> bool {
         self.peek().is_none_or(|c| WORD_TERMINATORS.contains(&c))
     }
 
@@ -112,7 +112,7 @@ impl Parser {
             Some('(') if self.starts_with("((") => return Err(ShellParseError("it has arithmetic")),
             Some('(') => {
                 self.position += 1;
-                self.parse_list(Some(')'))?;
+                self.parse_substitution()?;
             }
             Some('{') => {
                 self.position += 1;
@@ -175,6 +175,8 @@ impl Parser {
     pub(super) fn merge_script(&mut self, inner: Script) {
         self.script.commands.extend(inner.commands);
         self.script.has_loop |= inner.has_loop;
+        self.script.concurrency.add(inner.concurrency);
+        self.script.concurrency.has_compound = true;
         self.script.loop_variables.extend(inner.loop_variables);
         self.script.stdin_texts.extend(inner.stdin_texts);
     }

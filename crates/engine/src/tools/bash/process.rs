@@ -2,6 +2,7 @@
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Read as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::capture::{CapturedOutput, OutputCapture};
+use crate::safe_file;
 use crate::sandbox::{Launched, SandboxProfile, SandboxedCommand};
 use crate::tool::{CallContext, ToolOutput, Workspace};
 
@@ -241,7 +243,13 @@ fn unconfined([program, args @ ..]: [&str; 3], workspace: &Workspace) -> io::Res
     let errors = write.try_clone()?;
     #[expect(clippy::disallowed_methods, reason = "ended with its process group")]
     let mut shell = Command::new(program);
-    shell.args(args).env_clear().envs(workspace.env()).envs(VARIABLES).current_dir(workspace.cwd());
+    // The folder is opened without following links, because a command in the sandbox that still runs
+    // may replace it by one.
+    let cwd = workspace.cwd();
+    let folder = safe_file::open_folder(&cwd, false)?;
+    let opened = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
+    let cwd = if opened.exists() { opened } else { cwd };
+    shell.args(args).env_clear().envs(workspace.env()).envs(VARIABLES).current_dir(cwd);
     shell.stdin(Stdio::null()).stdout(Stdio::from(write)).stderr(Stdio::from(errors));
     let child = CommandWrap::from(shell).wrap(ProcessGroup::leader()).wrap(KillOnDrop).spawn()?;
     Ok(Launched { child, output })

@@ -84,6 +84,26 @@ fn commands_in_the_sandbox_do_not_have_the_users_shell() {
 }
 
 #[test]
+fn the_users_shell_does_not_change_what_was_checked() {
+    let rule = ["go", "--allowedTools", "Bash(printenv:*)"];
+    let rc = "export CDPATH=$HOME/above looped=x FROM_RC=yes\n";
+    let stage = runs("for looped in PWN; do printenv looped; done; printenv FROM_RC");
+    stage.write(".bashrc", rc);
+    assert_eq!(result_text(&stage.lines(&rule)), "yes");
+    let stage = runs("cd out; cat secret; printenv FROM_RC");
+    stage.write("above/out/secret", "SECRET");
+    stage.write(".bashrc", rc);
+    let text = result_text(&stage.lines(&rule));
+    assert!(text.ends_with("yes") && !text.contains("SECRET"), "{text}");
+    fs::remove_file(stage.folder.path.join(".bashrc")).unwrap();
+    stage.write("mine.sh", "CDPATH=$HOME/above FROM_RC=yes\nexport FROM_RC\n");
+    let mut command = stage.command(&["-p", "--output-format", "stream-json", "--verbose"]);
+    let output = command.args(rule).env("CLAUDE_ENV_FILE", "mine.sh").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("nyes") && !text.contains("SECRET"), "{text}");
+}
+
+#[test]
 fn a_start_file_that_fails_holds_nothing_up() {
     let stage = runs("echo on");
     stage.write(".bashrc", "exit 3\n");

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{contains_word, options};
+use super::{contains_word, dashed_words, options};
 use crate::path::resolve;
 use crate::permission::bash::possible_commands::GIT_VALUE_OPTIONS;
 use crate::permission::shell::Word;
@@ -51,7 +51,8 @@ pub(super) fn is_read_only(words: &[Word]) -> bool {
         Some(_) => contains_word(SAFE_LONG_OPTIONS, option.split('=').next().unwrap_or(option)),
         None => !option.contains(|c| refused.contains(c)),
     };
-    options(&words[1..]).iter().all(is_known)
+    // `blame -- FILE --output=OTHER` has an option after the file.
+    dashed_words(&words[1..]).filter(|word| *word != "--").all(|option| is_known(&option))
 }
 
 /// Whether a git command may show the contents of files or copy them to other names.
@@ -80,11 +81,16 @@ pub(super) fn may_show_contents(mut words: &[Word]) -> bool {
 }
 
 /// Whether git in `folder` uses the same repository as in `root`, with a plain `.git` folder.
-/// Another repository may be part of downloaded files and configure programs for git to run.
-pub(in crate::permission::bash) fn is_same_repository(folder: &Path, root: &Path) -> bool {
+/// Another repository may be part of downloaded files and configure programs for git to run, and so may
+/// one whose `.git` is new.
+pub(in crate::permission::bash) fn is_same_repository(
+    folder: &Path,
+    root: &Path,
+    is_new: impl Fn(&Path) -> bool,
+) -> bool {
     match (find_repository(folder), find_repository(root)) {
         (Repository::None, Repository::None) => true,
-        (Repository::At(here), Repository::At(there)) => here == there,
+        (Repository::At(here), Repository::At(there)) => here == there && !is_new(&here.join(".git")),
         _ => false,
     }
 }
