@@ -693,6 +693,23 @@ fn deny_rules_match_commands_that_other_programs_run() {
         "git submodule foreach 'rm x'",
         "git rebase -x 'rm x' main",
         "git rebase --exec='rm x' main",
+        "git remote-ext x rm",
+        "git merge-index rm -a",
+        "git send-email --sendmail-cmd=rm a",
+        // values of options
+        "env -Srm x",
+        "env --split-string=rm x",
+        "env -Sgit push",
+        "split --filter rm x",
+        "tar cf x.tar -I rm in",
+        "tar cf x.tar -Irm in",
+        "man -P rm ls",
+        "ssh -o 'ProxyCommand rm x' h",
+        "ssh -oProxyCommand=rm h",
+        "ip netns exec n rm x",
+        "jobs -x rm x",
+        "view -c '!rm x' a",
+        "vim.basic -c '!rm x' a",
         // names
         "RM x",
         "Git push",
@@ -723,8 +740,27 @@ fn a_word_that_only_the_shell_knows_may_be_a_denied_one() {
     for command in ["git log $x", "npm ci", "git -C . log", "git commit -m \"$x\""] {
         assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, command), "allow", "{command}");
     }
+    let rules = ["allow Bash", "deny Bash(git push:*)", "deny Bash(npm publish)"];
+    for command in [
+        "/usr/bin/git $x",
+        "git -C . $x",
+        "git --no-pager $x",
+        "echo push | xargs git",
+        "echo push | xargs -n1 /usr/bin/git",
+        "echo push | xargs -I % git %",
+        "parallel git ::: push",
+        "find push -exec git {} +",
+        "npm publish $x",
+        "run-parts bin",
+    ] {
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, command), "ask", "{command}");
+        assert_eq!(workspace.bash_decision(PermissionMode::BypassPermissions, &rules, command), "ask", "{command}");
+    }
     let rules = ["allow Bash", "deny Bash(rm:*)", "deny Bash(git push:*)"];
     for command in [
+        "/usr/bin/git log $x",
+        "git -C . log $x",
+        "ls | xargs git add",
         "git -C . log",
         "git -c color.ui=never log",
         "git config user.name me",

@@ -45,7 +45,12 @@ impl CommandPattern {
     pub(super) fn could_match(&self, known: &str) -> bool {
         let lead = self.literal_prefix();
         let goes_on = lead.strip_prefix(known).is_some_and(|rest| rest.starts_with(' '));
-        goes_on || matches!(self, Self::Wildcard(_)) && !lead.is_empty() && known.starts_with(lead)
+        match self {
+            // The unknown words may expand to nothing.
+            Self::Exact(exact) => goes_on || exact == known,
+            Self::Prefix(_) => goes_on,
+            Self::Wildcard(_) => goes_on || !lead.is_empty() && known.starts_with(lead),
+        }
     }
 
     /// Whether the literal prefix occurs anywhere in a text that could not be parsed.

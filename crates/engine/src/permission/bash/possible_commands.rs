@@ -11,13 +11,17 @@ const WRAPPERS: &str = "\
     export declare typeset readonly local coproc \
     choom ssh-agent linux32 linux64 i386 x86_64 uname26 dbus-run-session systemd-inhibit sg capsh npx bunx \
     caffeinate cpulimit chronic eatmydata fakechroot faketime runcon direnv mise asdf \
-    uclampset pipesz scp sftp nix-shell just";
+    uclampset pipesz scp sftp nix-shell just jobs logsave ifne pee aa-exec";
+
+/// Those that add words from their input, or names of files, to the command.
+const INPUT_WRAPPERS: &str = "xargs parallel find fd fdfind";
 
 /// Programs that run the words after a certain argument.
-const RUNNERS: [(&str, &str); 12] = [
+const RUNNERS: [(&str, &str); 13] = [
     ("bundle", "exec"),
     ("conda", "run"),
     ("hatch", "run"),
+    ("ip", "exec"),
     ("npm", "exec"),
     ("pdm", "run"),
     ("pipenv", "run"),
@@ -35,7 +39,7 @@ const SHELLS: &str = "sh bash dash zsh ksh ash fish rbash csh tcsh mksh yash pws
 /// Programs that take code or options which can run commands, without version numbers.
 const INTERPRETERS: &str = "\
     awk gawk mawk nawk sed gsed perl python pypy ruby node nodejs deno bun php lua luajit tclsh expect osascript \
-    vi vim nvim ex ed emacs make gmake tar rsync zip man rg split sort bc dc psql sqlite mysql openssl gpg crontab at \
+    vi vim nvim view vimdiff rvim rview gvim ex ed emacs make gmake tar rsync zip man rg split sort bc dc psql sqlite mysql openssl gpg crontab at \
     cc gcc g++ c++ clang clang++ cpp tcc lldb socat nano cpio less more lftp gnuplot julia octave guile racket \
     ipython raku ghci erl elixir groovy rscript logrotate apt apt-get dpkg go cargo";
 
@@ -45,7 +49,8 @@ const STDIN_INTERPRETERS: &str = "\
     awk gawk mawk nawk sed gsed make gmake ed ex at batch crontab";
 
 /// Git subcommands that run commands given as arguments.
-const GIT_RUNNING_SUBCOMMANDS: &str = "config bisect submodule rebase filter-branch difftool mergetool for-each-repo";
+const GIT_RUNNING_SUBCOMMANDS: &str = "config bisect submodule rebase filter-branch difftool mergetool for-each-repo \
+    daemon instaweb merge-index remote-ext send-email";
 /// Options of git before the subcommand that take a value.
 pub(super) const GIT_VALUE_OPTIONS: &str = "-C -c --git-dir --work-tree --namespace --config-env";
 
@@ -141,23 +146,27 @@ impl PossibleCommands {
             self.runs_unknown = true;
             return;
         }
-        if let Some(at) = words.iter().position(|word| !word.is_literal) {
-            self.known_prefixes.push(shell::format_words(&words[..at]));
-        }
         let name = program_name(first);
         let name = name.as_str();
+        if let Some(at) = words.iter().position(|word| !word.is_literal) {
+            self.add_known_prefix(&words[..at]);
+        }
         if name != first.text {
             self.add_named(name, &words[1..]);
         }
-        self.runs_unknown |= runs_stdin(name, &words[1..]);
+        // `run-parts` runs everything in a folder.
+        self.runs_unknown |= runs_stdin(name, &words[1..]) || name == "run-parts";
         if name == "git" {
             self.add_git(&words[1..]);
         } else if is_interpreter(name) {
-            // A bare word is a file or a target.
-            let is_code = |word: &&Word| word.text.contains(|c: char| !c.is_alphanumeric() && !"-_./".contains(c));
-            for word in words[1..].iter().filter(is_code) {
-                self.add_code(&word.text);
-                self.add_code(option_value(&word.text));
+            // A bare word is a file or a target, or the value of an option.
+            let is_code = |word: &Word| word.text.contains(|c: char| !c.is_alphanumeric() && !"-_./".contains(c));
+            let is_option = |word: &Word| word.text.starts_with('-');
+            for pair in words.windows(2) {
+                if is_option(&pair[0]) || is_option(&pair[1]) || is_code(&pair[1]) {
+                    self.add_code(&pair[1].text);
+                    self.add_code(option_value(&pair[1].text));
+                }
             }
             if contains_word("sed gsed", name) {
                 words[1..].iter().for_each(|word| self.sed(&word.text));
@@ -168,7 +177,7 @@ impl PossibleCommands {
         } else if contains_word(EVALUATORS, name) {
             words[1..].iter().for_each(|word| self.add_code(&word.text));
         } else if is_wrapper(name, &words[1..]) {
-            if name == "gdb" {
+            if contains_word("gdb ssh scp sftp", name) {
                 words[1..].iter().for_each(|word| self.add_code(&word.text));
             }
             self.runs_unknown |= name == "eval" && words.iter().any(|word| !word.is_literal);
@@ -186,6 +195,15 @@ impl PossibleCommands {
                 let rest = &words[at..];
                 self.push_text(shell::format_words(rest));
                 self.add_named(&program_name(&rest[0]), &rest[1..]);
+                // `env -Srm x`
+                let value = option_value(&rest[0].text);
+                if rest[0].is_literal && value != rest[0].text && !value.is_empty() {
+                    self.add_code(value);
+                    self.add_named(value, &rest[1..]);
+                }
+                if contains_word(INPUT_WRAPPERS, name) && rest[0].is_literal {
+                    self.add_known_prefix(words_before_input(words, rest));
+                }
                 self.runs_unknown |= !rest[0].is_literal && at == 1;
                 if rest[0].is_literal && program_name(&rest[0]) == "git" {
                     self.add_git(&rest[1..]);
@@ -197,6 +215,14 @@ impl PossibleCommands {
                 self.add_text(&plain.join(" "), depth);
             }
         }
+    }
+
+    /// Adds words that are followed by unknown ones.
+    fn add_known_prefix(&mut self, words: &[Word]) {
+        let Some((first, rest)) = words.split_first() else { return };
+        self.known_prefixes.push(shell::format_words(words));
+        let name = Word { text: program_name(first), is_literal: true };
+        self.known_prefixes.push(shell::format_words(&[std::slice::from_ref(&name), rest].concat()));
     }
 
     /// Adds the files that a sed script reads and writes: names follow `r`, `R`, `w` and `W`,
@@ -233,6 +259,10 @@ impl PossibleCommands {
         }
         if words.len() < given.len() {
             self.add_named("git", words);
+            if let Some(at) = words.iter().position(|word| !word.is_literal) {
+                let git = Word { text: "git".to_owned(), is_literal: true };
+                self.add_known_prefix(&[std::slice::from_ref(&git), &words[..at]].concat());
+            }
         }
         // Programs for the remote side, pagers, and configuration through variables.
         self.runs_unknown |= given.iter().any(|word| word.text.starts_with("--config-env"));
@@ -298,6 +328,18 @@ impl PossibleCommands {
             }
         }
     }
+}
+
+/// Returns the words of a command, which is the end of a wrapper's words, that come before those from
+/// the wrapper's input: before `{}`, the text that `-I` names, or `:::`. Otherwise all of them, because
+/// the input is added at the end.
+fn words_before_input<'a>(wrapper: &[Word], command: &'a [Word]) -> &'a [Word] {
+    let named = wrapper.windows(2).filter(|pair| pair[0].text == "-I").map(|pair| pair[1].text.as_str());
+    let joined =
+        wrapper.iter().filter_map(|word| word.text.strip_prefix("--replace=").or_else(|| word.text.strip_prefix("-I")));
+    let marks: Vec<&str> = named.chain(joined).chain(["{}", ":::"]).filter(|mark| !mark.is_empty()).collect();
+    let is_input = |word: &Word| marks.iter().any(|mark| word.text.contains(mark));
+    &command[..command.iter().position(is_input).unwrap_or(command.len())]
 }
 
 /// Whether the arguments of a shell contain its script: `-c` or a file. Otherwise it runs
@@ -369,5 +411,7 @@ fn is_interpreter(name: &str) -> bool {
 }
 
 fn without_version(name: &str) -> &str {
+    // `vim.basic`
+    let name = name.split('.').next().unwrap_or(name);
     name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
 }
