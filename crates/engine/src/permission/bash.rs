@@ -327,9 +327,9 @@ fn evaluate_commands(ctx: &PermissionContext<'_>, script: &Script, folders: &Pos
 ///
 /// A command that a rule allows needs [`SandboxProfile::None`], and then the kernel cannot
 /// limit the effect of a parser mistake on the other commands. So these must be simple:
-/// they only read, and the text contains nothing that bash would expand or join. Git is
-/// excluded unless a rule allows it, because it runs programs that a repository configures,
-/// and so is a search that follows links out of the session's folders.
+/// they only read, [their options show what they do](known_commands::is_plain), and the text contains
+/// nothing that bash would expand or join. A search that follows links out of the session's folders is
+/// excluded, and so is git unless a rule allows it, because it runs programs that a repository configures.
 fn choose_profile(
     findings: &[(&SimpleCommand, CommandFinding<'_>)],
     text: &str,
@@ -342,16 +342,15 @@ fn choose_profile(
     }
     let reads = any(|finding| matches!(finding, CommandFinding::ReadOnly));
     let expands = ["$", "`", "\\\n", "<<", "<(", ">("].iter().any(|mark| text.contains(mark));
-    let has_git = |by_rule: bool| {
-        let mut parts =
-            findings.iter().filter(|(_, finding)| matches!(finding, CommandFinding::AllowedByRule(_)) == by_rule);
-        parts.any(|(part, _)| is_git(strip_wrappers(&part.words)))
-    };
-    let runs_git = has_git(false) && !has_git(true);
+    let by_rule = |finding: &CommandFinding<'_>| matches!(finding, CommandFinding::AllowedByRule(_));
+    let allows_git = findings.iter().any(|(part, finding)| by_rule(finding) && is_git(strip_wrappers(&part.words)));
     let mut reading = findings.iter().filter(|(_, finding)| matches!(finding, CommandFinding::ReadOnly));
-    let follows_links = reading
-        .any(|(part, _)| known_commands::may_follow_links(strip_wrappers(&part.words), |name| folders.is_folder(name)));
-    (!changes && (!reads || !(expands || runs_git || follows_links))).then_some(SandboxProfile::None)
+    let is_safe = reading.all(|(part, _)| {
+        let words = strip_wrappers(&part.words);
+        known_commands::is_plain(words, allows_git)
+            && !known_commands::may_follow_links(words, |name| folders.is_folder(name))
+    });
+    (!changes && (!reads || is_safe && !expands)).then_some(SandboxProfile::None)
 }
 
 /// Whether a script without a sandbox uses a path after a command that a rule allows has

@@ -397,10 +397,27 @@ fn allow_rules_match_nothing_beyond_their_text() {
 fn printf_that_sets_no_variable_only_reads() {
     let (workspace, _outside) = workspace_with_links();
     for command in ["printf '%s\\n' x", "printf '%d%%\\n' 5", "printf 'no %5.2f\\n' 1", "echo '\u{5b8c}\u{4e86}\\n'"] {
-        let rules = ["allow Bash(npm test)"];
-        assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, command), "allow", "{command}");
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &[], command), "allow", "{command}");
+    }
+}
+
+/// Without a sandbox, beside a command that a rule allows, only options may decide what a command does.
+#[test]
+fn commands_with_expressions_are_asked_about_beside_one_that_a_rule_allows() {
+    let (workspace, _outside) = workspace_with_links();
+    let check = |command: &str, expect: &str| {
         let line = format!("{command}; npm test");
-        assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, &line), "allow", "{line}");
+        let rules = ["allow Bash(npm test)"];
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &[], command), "allow", "{command}");
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, &line), expect, "{line}");
+    };
+    for plain in
+        ["echo '\u{5b8c}\u{4e86}\\n'", "ls -la", "cd .", "[ -f a.txt ]", "test ! -d a", "grep -c x a.txt", "sleep 1"]
+    {
+        check(plain, "allow");
+    }
+    for other in ["find . -name x", "printf '%s' x", "[ a = b ]", "test -n a -o -f b", "date +%s", "git log -1"] {
+        check(other, "ask");
     }
 }
 

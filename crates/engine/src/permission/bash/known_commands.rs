@@ -189,6 +189,27 @@ pub(super) fn command_effect(words: &[Word]) -> Option<CommandEffect> {
     if reads { Some(CommandEffect::ReadOnly) } else { changes.then_some(CommandEffect::ChangesFiles) }
 }
 
+/// Whether a command that only reads may run without a sandbox, beside one that a rule allows. Its options
+/// alone must show what it does: expressions of `find`, `test` and `printf` are languages of their own, and
+/// git may be used only if a rule allows git too.
+pub(super) fn is_plain(words: &[Word], allows_git: bool) -> bool {
+    let Some((first, rest)) = words.split_first() else { return true };
+    match first.text.as_str() {
+        "cd" | "echo" => true,
+        "git" => allows_git && rest.first().is_some_and(|word| contains_word(git::PLAIN_SUBCOMMANDS, &word.text)),
+        "test" => is_file_test(rest),
+        "[" => rest.split_last().is_some_and(|(last, rest)| last.text == "]" && is_file_test(rest)),
+        "printf" => false,
+        name => READ_COMMANDS.iter().any(|known| known.0 == name),
+    }
+}
+
+/// Whether words of `test` ask about one file.
+fn is_file_test(words: &[Word]) -> bool {
+    let words = if words.first().is_some_and(|word| word.text == "!") { &words[1..] } else { words };
+    matches!(words, [operator, _] if contains_word("-d -e -f -h -L -r -s -w -x", &operator.text))
+}
+
 /// Whether a command is `printf` and sets a variable: by `-v`, or by `%n`, which stores how many
 /// characters were printed.
 pub(super) fn sets_variables(words: &[Word]) -> bool {

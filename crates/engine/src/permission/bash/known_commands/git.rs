@@ -25,6 +25,9 @@ const SAFE_LONG_OPTIONS: &str = "--abbrev --abbrev-commit --abbrev-ref --after -
     --since --skip --staged --stat --summary --symbolic-full-name --tags --topo-order --unified --until \
     --untracked-files --verify --word-diff";
 
+/// Subcommands that may run without a sandbox beside a git command that a rule allows.
+pub(super) const PLAIN_SUBCOMMANDS: &str = "branch diff log rev-parse show status";
+
 /// Subcommands that do not show the contents of files.
 const CONTENT_FREE_SUBCOMMANDS: &str = "add branch checkout cherry-pick commit config describe fetch for-each-ref gc help init ls-files \
     ls-remote merge mv pull push rebase remote reset restore rev-list rev-parse revert rm shortlog show-ref stash status \
