@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a failed unwrap is a failed test")]
 
 mod bash;
+mod deny_rule_attacks;
 mod differential;
 mod edit_tools;
 mod permission_attacks;

@@ -1,0 +1,272 @@
+//! Attempts to run commands that deny rules name, as tables.
+
+use quipu_engine::testing::permission::PermissionMode;
+
+use crate::permission_attacks::workspace_with_links;
+
+/// All of these run `rm` or `git push`, one way or another.
+#[test]
+fn deny_rules_match_disguised_commands() {
+    let (workspace, _outside) = workspace_with_links();
+    let rules = ["allow Bash", "deny Bash(rm:*)", "deny Bash(git push:*)"];
+    let refused = [
+        "rm x",
+        "rm",
+        "'rm' x",
+        "\"rm\" x",
+        "\\rm x",
+        "r\"\"m x",
+        "r\\\nm x",
+        "/bin/rm x",
+        "../../bin/rm x",
+        "X=1 rm x",
+        "a; rm x",
+        "a && rm x",
+        "a || rm x",
+        "a | rm x",
+        "a & rm x",
+        "a\nrm x",
+        "(rm x)",
+        "{ rm x; }",
+        "! rm x",
+        "if a; then rm x; fi",
+        "for i in 1; do rm $i; done",
+        "a $(rm x)",
+        "a `rm x`",
+        "a \"$(rm x)\"",
+        "a <(rm x)",
+        "a <<E\n$(rm x)\nE",
+        "env rm x",
+        "env A=1 rm x",
+        "env -u A rm x",
+        "env -S 'rm x'",
+        "timeout 5 rm x",
+        "timeout -k 1 5 rm x",
+        "nice -n 1 rm x",
+        "nohup rm x",
+        "xargs rm",
+        "a | xargs -n1 rm",
+        "sh -c 'rm x'",
+        "bash -c \"rm x\"",
+        "bash -lc 'a; rm x'",
+        "/bin/sh -c 'rm x'",
+        "sh -c \"sh -c 'rm x'\"",
+        "eval rm x",
+        "eval 'rm x'",
+        "eval \"a; rm x\"",
+        "command rm x",
+        "exec rm x",
+        "builtin rm x",
+        "sudo rm x",
+        "sudo -u me rm x",
+        "doas rm x",
+        "stdbuf -oL rm x",
+        "setsid rm x",
+        "busybox rm x",
+        "find . -exec rm {} +",
+        "find . -name x -execdir rm {} ;",
+        "watch 'rm x'",
+        "trap 'rm x' EXIT",
+        "alias x='rm y'",
+        "su -c 'rm x'",
+        "env timeout 5 nice sh -c 'rm x'",
+        "git push",
+        "git push origin main",
+        "git 'push' -f",
+        "bash -c 'git push'",
+        // not understood, and still recognised
+        "f() { rm x; }; f",
+        "case x in x) rm x;; esac",
+        "[[ x ]] && rm x",
+        "((1)) && rm x",
+        "time rm x",
+        "rm x $((1))",
+        "rm ${x:-y}",
+    ];
+    for command in refused {
+        for mode in [PermissionMode::Default, PermissionMode::BypassPermissions] {
+            assert_eq!(workspace.bash_decision(mode, &rules, command), "deny", "{mode} {command}");
+        }
+    }
+    // What hides its command cannot be compared with the rules, so even bypass asks.
+    for command in [
+        "$x y",
+        "$(echo rm) x",
+        "`echo rm` x",
+        "echo 'rm x' | sh",
+        "eval $x",
+        "bash < x",
+        "r?m x",
+        "env $x y",
+        "bash -c $x",
+        "$'\\x72m' x",
+        "sh -c 'sh -c \"sh -c \\\"$x\\\"\"'",
+    ] {
+        assert_eq!(workspace.bash_decision(PermissionMode::BypassPermissions, &rules, command), "ask", "{command}");
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, command), "ask", "{command}");
+        assert_eq!(workspace.bash_decision(PermissionMode::BypassPermissions, &[], command), "allow", "{command}");
+    }
+    for command in [
+        "echo rm",
+        "bash build.sh",
+        "git pull",
+        "grep rm x",
+        "npm run rm",
+        "git commit -m 'rm x'",
+        "rmdir x",
+        "git pushx",
+    ] {
+        assert_eq!(workspace.bash_decision(PermissionMode::BypassPermissions, &rules, command), "allow", "{command}");
+    }
+}
+
+/// Ways to `rm` or `git push` that go through other programs' options, variables and code.
+#[test]
+fn deny_rules_match_commands_that_other_programs_run() {
+    let (workspace, _outside) = workspace_with_links();
+    let rules = ["allow Bash", "deny Bash(rm:*)", "deny Bash(git push:*)"];
+    let refused = [
+        // options that hold a whole command
+        "env -S'rm x'",
+        "env '-Srm x'",
+        "env --split-string='rm x'",
+        "xargs --replace=% rm %",
+        "tar cf x.tar --checkpoint=1 --checkpoint-action='exec=rm x' .",
+        "rsync -e 'rm x' a b:",
+        "fd -x rm",
+        "fd . -X /bin/rm",
+        "parallel 'rm {}' ::: x",
+        "hyperfine 'rm x'",
+        "entr rm x",
+        "ssh localhost rm x",
+        "tmux new-session 'rm x'",
+        "setpriv --reuid=1 rm x",
+        "/lib64/ld-linux-x86-64.so.2 /bin/rm x",
+        "pwsh -c 'rm x'",
+        "csh -c 'rm x'",
+        "mksh -c 'rm x'",
+        // code of other languages
+        "awk 'BEGIN { system(\"rm x\") }'",
+        "gawk 'BEGIN { print | \"rm x\" }'",
+        "sed '1e rm x' a",
+        "sed -n '/x/{s//rm y/;e}' a",
+        "perl -e 'system(\"rm\", \"x\")'",
+        "perl -e '`rm x`'",
+        "python3 -c 'import os; os.system(\"rm x\")'",
+        "python3 -c \"import os; os.execvp('rm', ['rm', 'x'])\"",
+        "node -e 'require(\"child_process\").execSync(\"rm x\")'",
+        "ruby -e 'exec \"rm x\"'",
+        "php -r 'system(\"rm x\");'",
+        "vim -c '!rm x' a",
+        "make -f - <<E\nall:\n\trm x\nE",
+        "python3 <<E\nimport os; os.system('rm x')\nE",
+        "python3 <<'E'\nimport os; os.system('rm x')\nE",
+        "bash <<'E'\nrm x\nE",
+        "bash <<< 'rm x'",
+        "tee run.sh <<'E' | sh\nrm x\nE",
+        // variables that programs run
+        "PAGER='rm x' git log",
+        "GIT_SSH_COMMAND='rm x' git fetch",
+        "PAGER=rm git log",
+        "export PAGER='rm x'",
+        "declare -x PAGER='rm x'",
+        // git's own ways
+        "git -C . push",
+        "git -c a.b=c push",
+        "git --no-pager push origin main",
+        "git --git-dir=.git push",
+        "git --git-dir .git --work-tree . push",
+        "git -c alias.x='!rm y' x",
+        "git -c alias.p=push p",
+        "git -c core.pager='rm x' log",
+        "git config alias.x '!rm y'",
+        "git bisect run rm x",
+        "git submodule foreach 'rm x'",
+        "git rebase -x 'rm x' main",
+        "git rebase --exec='rm x' main",
+        "git remote-ext x rm",
+        "git merge-index rm -a",
+        "git send-email --sendmail-cmd=rm a",
+        // values of options
+        "env -Srm x",
+        "env --split-string=rm x",
+        "env -Sgit push",
+        "split --filter rm x",
+        "tar cf x.tar -I rm in",
+        "tar cf x.tar -Irm in",
+        "man -P rm ls",
+        "ssh -o 'ProxyCommand rm x' h",
+        "ssh -oProxyCommand=rm h",
+        "ip netns exec n rm x",
+        "jobs -x rm x",
+        "view -c '!rm x' a",
+        "vim.basic -c '!rm x' a",
+        // names
+        "RM x",
+        "Git push",
+        "command -p rm x",
+        "exec -a y rm x",
+    ];
+    let slipped: Vec<String> = refused
+        .iter()
+        .flat_map(|command| {
+            [PermissionMode::Default, PermissionMode::BypassPermissions]
+                .map(|mode| (mode, workspace.bash_decision(mode, &rules, command), *command))
+        })
+        .filter(|(_, decision, _)| *decision != "deny")
+        .map(|(mode, decision, command)| format!("{mode} {decision} {command}"))
+        .collect();
+    assert!(slipped.is_empty(), "{slipped:#?}");
+}
+
+/// The word at the position of a denied word is unknown, so the user is asked.
+#[test]
+fn a_word_that_only_the_shell_knows_may_be_a_denied_one() {
+    let (workspace, _outside) = workspace_with_links();
+    let rules = ["allow Bash(git:*)", "allow Bash(npm:*)", "deny Bash(git push:*)", "deny Bash(npm * --force)"];
+    for command in ["git $x", "git \"$x\"", "git pus?", "git $x push", "git {push,}", "npm $x", "npm ci $x"] {
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, command), "ask", "{command}");
+        assert_eq!(workspace.bash_decision(PermissionMode::BypassPermissions, &rules, command), "ask", "{command}");
+    }
+    for command in ["git log $x", "npm ci", "git -C . log", "git commit -m \"$x\""] {
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, command), "allow", "{command}");
+    }
+    let rules = ["allow Bash", "deny Bash(git push:*)", "deny Bash(npm publish)"];
+    for command in [
+        "/usr/bin/git $x",
+        "git -C . $x",
+        "git --no-pager $x",
+        "echo push | xargs git",
+        "echo push | xargs -n1 /usr/bin/git",
+        "echo push | xargs -I % git %",
+        "parallel git ::: push",
+        "find push -exec git {} +",
+        "npm publish $x",
+        "run-parts bin",
+    ] {
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, command), "ask", "{command}");
+        assert_eq!(workspace.bash_decision(PermissionMode::BypassPermissions, &rules, command), "ask", "{command}");
+    }
+    let rules = ["allow Bash", "deny Bash(rm:*)", "deny Bash(git push:*)"];
+    for command in [
+        "/usr/bin/git log $x",
+        "git -C . log $x",
+        "ls | xargs git add",
+        "git -C . log",
+        "git -c color.ui=never log",
+        "git config user.name me",
+        "python3 build.py",
+        "make farm",
+        "make rm",
+        "sed -n 1,5p a.txt",
+        "sed s/rm/x/ a.txt",
+        "awk '{print $1}' a.txt",
+        "cat > notes.md <<'E'\nrm x\nE",
+        "node -e 'console.log(1)'",
+        "tar czf a.tar.gz in",
+        "export A=1",
+        "docker rm x",
+    ] {
+        assert_eq!(workspace.bash_decision(PermissionMode::BypassPermissions, &rules, command), "allow", "{command}");
+    }
+}
