@@ -128,7 +128,7 @@ pub(crate) fn is_guarded(path: &Path, home: GuardedHome<'_>) -> bool {
 
 /// Whether a link with a guarded name directly in a folder of the session, or one in the session's
 /// settings, leads to the path.
-fn is_target_of_guarded_link(real: &Path, home: GuardedHome<'_>) -> bool {
+pub(crate) fn is_target_of_guarded_link(real: &Path, home: GuardedHome<'_>) -> bool {
     let entries = home.folders.iter().filter_map(|folder| folder.read_dir().ok()).flatten().flatten();
     let links = entries.filter(|entry| {
         entry.file_type().is_ok_and(|kind| kind.is_symlink()) && has_guarded_name(Path::new(&entry.file_name()))

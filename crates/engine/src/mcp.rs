@@ -525,13 +525,17 @@ fn matches_url(pattern: &str, url: &str) -> bool {
     regex::Regex::new(&format!("(?s)^{}$", pieces.join(".*"))).is_ok_and(|pattern| pattern.is_match(url))
 }
 
-/// Returns a URL as a connection uses it: with the usual form of scheme, host and port, and without a user;
+/// Returns a URL as a connection uses it: with the usual form of scheme, host and port, and without user and fragment;
 /// `None` if it is not a URL.
 fn plain_url(url: &str) -> Option<String> {
     let mut url = url::Url::parse(url).ok()?;
     let host = url.host_str()?.trim_end_matches('.').to_owned();
     url.set_host(Some(&host)).ok()?;
     url.set_username("").and_then(|()| url.set_password(None)).ok()?;
+    url.set_fragment(None);
+    if url.query() == Some("") {
+        url.set_query(None);
+    }
     Some(url.to_string())
 }
 
@@ -603,6 +607,8 @@ mod tests {
                 assert!(!is_used("deniedMcpServers", pattern, url), "{pattern} {url:?}");
             }
         }
+        assert!(!is_used("deniedMcpServers", "http://127.0.0.1:81/x", "http://127.0.0.1:81/x#y"));
+        assert!(!is_used("deniedMcpServers", "http://127.0.0.1:81/x", "http://127.0.0.1:81/x?"));
         assert!(!is_used("deniedMcpServers", "http://127.0.0.1:81/*", "http://127.1:81/x"));
         assert!(is_used("deniedMcpServers", "https://evil.org/*", "https://good.org/mcp"));
         assert!(is_used("allowedMcpServers", "https://good.org/*", "https://good.org/mcp"));

@@ -215,7 +215,13 @@ impl Git<'_> {
         let mut settings = vec!["core.hooksPath=/dev/null".to_owned(), "core.fsmonitor=false".to_owned()];
         let args = ["config", "--local", "--includes", "--null", "--name-only", "--get-regexp", r"^filter\."];
         let listed = self.run(&[], &args)?;
-        for key in String::from_utf8_lossy(&listed.stdout).split('\0') {
+        // `-c` cannot name a key that is not UTF-8 or contains `=`.
+        let unnamed = |_| io::Error::other("git has a filter whose name is not UTF-8, which cannot be turned off");
+        let keys = String::from_utf8(listed.stdout).map_err(unnamed)?;
+        if keys.contains('=') {
+            return Err(io::Error::other("git has a filter with `=` in its name, which cannot be turned off"));
+        }
+        for key in keys.split('\0') {
             // The name between the first and the last dot may hold dots itself.
             let Some((driver, _)) = key.rsplit_once('.').filter(|(driver, _)| driver.contains('.')) else { continue };
             settings.extend(["clean=", "smudge=", "process=", "required=false"].map(|rest| format!("{driver}.{rest}")));
@@ -291,6 +297,21 @@ mod tests {
         // The same configuration is the user's where the folder is trusted.
         enter(&Worktree::New, &root, &env, true).unwrap();
         assert!(ran.exists());
+    }
+
+    #[test]
+    fn an_untrusted_repository_with_a_filter_that_cannot_be_turned_off_is_refused() {
+        for name in [&b"a=b"[..], b"x\xff"] {
+            let (temp, root, env) = hostile_repository();
+            let ran = temp.path().join("ran");
+            let smudge = format!("\"]\n\tsmudge = touch {}; cat\n", ran.display());
+            let mut config = fs::read(root.join(".git/config")).unwrap();
+            config.extend([&b"[filter \""[..], name, smudge.as_bytes()].concat());
+            fs::write(root.join(".git/config"), config).unwrap();
+            let error = enter(&Worktree::Named("mine".to_owned()), &root, &env, false).unwrap_err().to_string();
+            assert!(error.contains("cannot be turned off"), "{error}");
+            assert!(!ran.exists());
+        }
     }
 
     #[test]

@@ -472,7 +472,9 @@ fn inspect_words<'a>(ctx: &PermissionContext<'a>, words: &[Word], folders: &Poss
         let vague = unknown
             || has_read_restrictions(ctx) && known_commands::may_search_files(inner, |name| folders.is_folder(name));
         // A rule for git covers the session's repository, not another one that may run programs.
-        let elsewhere = is_git(inner) && !folders.is_session_repository(ctx.workspace);
+        // A command that runs now may make such a repository, or one inside of it, before git starts.
+        let elsewhere = is_git(inner)
+            && (!folders.is_session_repository(ctx.workspace) || ctx.workspace.sandbox().has_running_writer());
         return if vague || elsewhere {
             CommandFinding::NotAllowed { path: None }
         } else {

@@ -210,5 +210,6 @@ pub(super) fn is_covered_by_rule(rule: &SourcedRule, path: &Path, workspace: &Wo
         names.all(|name| written.contains(&name.as_str()))
     };
     let file_name = real.file_name().map(comparable).unwrap_or_default();
-    TargetPath::new(path).names().all(named) && (written.contains(&file_name.as_str()) || !is_in_repository(&real))
+    let needs_own_name = is_in_repository(&real) || workspace.is_target_of_guarded_link(&real);
+    TargetPath::new(path).names().all(named) && (written.contains(&file_name.as_str()) || !needs_own_name)
 }

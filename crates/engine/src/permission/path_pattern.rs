@@ -130,17 +130,20 @@ impl PathPattern {
         }
         target.names().any(|path| {
             let path = without_dots(path);
-            names(&path) || original_path(&path).is_some_and(|original| names(&original))
+            names(&path) || original_paths(&path).iter().any(|original| names(original))
         })
     }
 }
 
-/// Returns the path that a file in a git worktree of the agent has in the repository; `None` for
-/// other files.
-fn original_path(path: &Path) -> Option<PathBuf> {
+/// Returns the paths that a file in a git worktree of the agent has in the repository, and in the worktrees
+/// around it; none for other files.
+fn original_paths(path: &Path) -> Vec<PathBuf> {
     let names: Vec<_> = path.iter().collect();
-    let at = names.windows(2).position(|pair| pair[0] == ".claude" && pair[1] == "worktrees")?;
-    Some(names[..at].iter().chain(names.get(at + 3..)?).collect())
+    let is_worktree = |at: &usize| names[*at] == ".claude" && names[*at + 1] == "worktrees";
+    let starts: Vec<usize> = (0..names.len().saturating_sub(2)).filter(is_worktree).collect();
+    let (Some(first), Some(last)) = (starts.first(), starts.last()) else { return Vec::new() };
+    let without = |from: &usize, to: &usize| names[..*from].iter().chain(&names[to + 3..]).collect();
+    starts.iter().map(|from| without(from, last)).chain([without(first, first)]).collect()
 }
 
 /// Returns a path in lower case; `None` if it has only ASCII characters or is not UTF-8.

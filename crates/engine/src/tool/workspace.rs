@@ -311,6 +311,11 @@ impl Workspace {
         self.with_home(|home| guarded_paths::is_guarded(path, home))
     }
 
+    /// Whether a guarded link leads to a resolved path.
+    pub(crate) fn is_target_of_guarded_link(&self, real: &Path) -> bool {
+        self.with_home(|home| guarded_paths::is_target_of_guarded_link(real, home))
+    }
+
     /// Returns the hidden name in home that guards a path ([`GuardedHome::hidden_name`]).
     pub(crate) fn hidden_home_name(&self, path: &Path) -> Option<String> {
         self.with_home(|home| home.hidden_name(path))

@@ -117,6 +117,35 @@ fn files_that_decide_what_programs_do_are_never_changed_unasked() {
             assert_eq!(workspace.bash_decision(PermissionMode::AcceptEdits, &[], &command), "ask", "{command}");
         }
     }
+    // Rules that do not name the target of a guarded link do not allow changing it.
+    let decide = |rule: &str, path: &str| {
+        let input = json!({"file_path": path, "content": "x"});
+        decision_word(&workspace.evaluate(PermissionMode::Default, &[rule], "Write", &input))
+    };
+    for path in ["conf/env", "editor/new.json", "none"] {
+        for rule in ["allow Edit", "allow Edit(**)", "allow Edit(conf/**)", "allow Edit(editor/**)"] {
+            assert_eq!(decide(rule, path), "ask", "{rule} {path}");
+        }
+    }
+    assert_eq!(decide("allow Edit(conf/env)", "conf/env"), "allow");
+}
+
+#[test]
+fn comments_and_tildes_inside_of_commands_hide_nothing() {
+    let (workspace, _outside) = workspace_with_links();
+    for command in [
+        "for x in a #'\ndo touch evil; done; for y in b #'\ndo hostname; done",
+        "for x in a #\"\ndo touch evil; done; for y in b #\"\ndo hostname; done",
+        "hostname > #'\ntouch evil #'",
+        "hostname > a=~/victim",
+        "hostname < a=~/secret",
+        "hostname < a:~/secret",
+        "cd a=~ && cat secret && hostname",
+    ] {
+        let decision = workspace.bash_decision(PermissionMode::AcceptEdits, &["allow Bash(hostname)"], command);
+        assert_eq!(decision, "ask", "{command}");
+    }
+    assert_eq!(workspace.bash_decision(PermissionMode::Default, &["allow Bash(hostname)"], "hostname # a'"), "allow");
 }
 
 #[test]

@@ -406,7 +406,13 @@ fn rules_for_files_match_every_form_of_the_path() {
     }
     // A worktree contains a copy of the file, and an edit shows whether a text is in it.
     for rule in ["deny Read(./.env)", "deny Read(.env)", &absolute] {
-        for path in [".env", "link", ".claude/worktrees/w/.env", ".claude/worktrees/w/src/../.env"] {
+        for path in [
+            ".env",
+            "link",
+            ".claude/worktrees/w/.env",
+            ".claude/worktrees/w/src/../.env",
+            ".claude/worktrees/w/.claude/worktrees/v/.env",
+        ] {
             let decide = |tool: &str, input: &Value| {
                 decision_word(&workspace.evaluate(
                     PermissionMode::AcceptEdits,

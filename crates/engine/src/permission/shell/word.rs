@@ -9,6 +9,10 @@ impl Parser {
     /// Parses one word, which may be empty only if it is quoted.
     pub(super) fn parse_word(&mut self) -> Result<Word, ShellParseError> {
         let start = self.position;
+        // Comments are passed over between commands. Elsewhere one would hide what follows it.
+        if self.peek() == Some('#') {
+            return Err(ShellParseError("a comment is inside of a command"));
+        }
         let mut text = String::new();
         let mut plain = true;
         while let Some(c) = self.peek() {
@@ -41,7 +45,8 @@ impl Parser {
                     plain = false;
                     text.push(c);
                 }
-                '~' if self.position == start + 1 => {
+                // Bash also expands it in words that look like assignments.
+                '~' if self.position == start + 1 || text.ends_with(['=', ':']) => {
                     plain = false;
                     text.push(c);
                 }
