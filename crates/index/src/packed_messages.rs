@@ -64,8 +64,8 @@ impl PackedMessages {
         keys.iter().take(self.len as usize).map(|key| MessageKey::from_le_bytes(*key))
     }
 
-    /// Unpacks the selected messages, in their order. `select` gets the index and the key of each message; it
-    /// is called once for each, because the others are passed over without being unpacked.
+    /// Unpacks the messages that `select` chooses by index and key, in their order. The others are passed over
+    /// by their length.
     pub(crate) fn unpack(
         &self,
         mut select: impl FnMut(u32, MessageKey) -> bool,
