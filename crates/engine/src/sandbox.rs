@@ -33,6 +33,8 @@ pub(crate) use command_context::CommandContext;
 pub use launch::launch;
 pub(crate) use launchers::Launched;
 pub use restricted_paths::{PathMatcher, RestrictionSource, SandboxRestrictions};
+pub use running_commands::NameUse;
+pub(crate) use running_commands::RunningCommand;
 pub(crate) use sandboxed_command::{SandboxedCommand, USER_SHELL_FILE};
 pub use session_sandbox::{Sandbox, SandboxLevel, SandboxMode, SandboxOptions};
 pub use settings::SandboxSettings;
@@ -52,4 +54,19 @@ pub enum SandboxProfile {
     /// No sandbox. For commands that the user, a rule or the host approved.
     #[default]
     None,
+    /// No sandbox. For commands that rules allow and whose names of files were checked: no command that could
+    /// replace these names may run beside it.
+    CheckedNames {
+        /// When the names are used.
+        name_use: NameUse,
+        /// Id of the last command that had started when they were checked.
+        last_command: u64,
+    },
+}
+
+impl SandboxProfile {
+    /// Whether the kernel limits the command.
+    pub fn is_sandboxed(self) -> bool {
+        matches!(self, Self::Read | Self::Workspace)
+    }
 }

@@ -30,7 +30,6 @@ use crate::announce;
 use crate::clock::{Clock, new_id};
 use crate::hooks::HookOutcome;
 use crate::permission_flow::{DeniedCall, PermissionOutcome};
-use crate::sandbox::SandboxProfile;
 use crate::session::Session;
 use crate::spans::SpanStart;
 use crate::structured_output;
@@ -438,7 +437,7 @@ impl AgentContext<'_> {
             }
         };
         let started_at = Instant::now();
-        outcome.sandboxed = (call.name == ToolName::Bash).then_some(profile != SandboxProfile::None);
+        outcome.sandboxed = (call.name == ToolName::Bash).then_some(profile.is_sandboxed());
         let file = target.as_ref().and_then(|target| target.real.clone());
         let span = self.tool_span(call.id.as_str());
         let running = CallContext { cancel: stop, profile, target, span, ..CallContext::new(call.id.clone()) };

@@ -21,7 +21,7 @@ use super::rules::SourcedRule;
 use super::shell::{self, Redirect, Script, ShellParseError, SimpleCommand, Word};
 use super::{Behavior, EffectiveMode, Rule, RuleSource, file_tools};
 use crate::path::{MAX_PATH_BYTES, TargetPath, resolve, without_dots};
-use crate::sandbox::SandboxProfile;
+use crate::sandbox::{NameUse, SandboxProfile};
 use crate::tool::Workspace;
 use known_commands::CommandEffect;
 use pattern::CommandPattern;
@@ -38,7 +38,7 @@ pub(super) fn evaluate(ctx: &PermissionContext<'_>, input: &Value) -> Decision {
     let settings = ctx.workspace.sandbox().settings();
     let outside = input["dangerouslyDisableSandbox"] == true && settings.allow_unsandboxed_commands != Some(false);
     match evaluate_command(ctx, command) {
-        Decision::Allow { profile, .. } if outside && profile != SandboxProfile::None => ask_decision(
+        Decision::Allow { profile, .. } if outside && profile.is_sandboxed() => ask_decision(
             "The command asks to run without the sandbox, which needs approval.".to_owned(),
             DecisionReason::Sandbox,
         ),
@@ -83,6 +83,7 @@ fn is_approved_by_sandbox(ctx: &PermissionContext<'_>, command: &str, reason: &D
 }
 
 fn evaluate_command(ctx: &PermissionContext<'_>, command: &str) -> Decision {
+    let last_command = ctx.workspace.sandbox().last_command();
     let understood = shell::parse(command).and_then(|script| {
         let possible = PossibleCommands::from_script(&script).ok_or(ShellParseError("it is too long"))?;
         Ok((script, possible))
@@ -118,12 +119,17 @@ fn evaluate_command(ctx: &PermissionContext<'_>, command: &str) -> Decision {
     if let Some(rule) = ctx.find_rule(Behavior::Allow, whole).filter(|_| ctx.mode != EffectiveMode::Plan) {
         let unclear = unclear.or_else(|| ask_if_files_unclear(ctx, possible, &folders));
         let unclear = unclear.filter(|_| rule.rule.content.is_none());
-        return unclear.unwrap_or(Decision::allow_unsandboxed(DecisionReason::from_rule(rule)));
+        let git = script.ok().filter(|script| rule.rule.content.is_some() && script.commands.iter().any(runs_git));
+        let allowed = match git {
+            Some(script) => allow_literal_git(ctx, script, &folders, rule, last_command),
+            None => Decision::allow_unsandboxed(DecisionReason::from_rule(rule)),
+        };
+        return unclear.unwrap_or(allowed);
     }
     match script {
-        Ok(script) => match evaluate_commands(ctx, script, &folders, command) {
+        Ok(script) => match evaluate_commands(ctx, script, &folders, command, last_command) {
             // Without a sandbox nothing limits the parts of the command that were not understood.
-            allowed @ Decision::Allow { profile: SandboxProfile::None, .. } => {
+            allowed @ Decision::Allow { profile, .. } if !profile.is_sandboxed() => {
                 unclear.or_else(|| ask_if_files_unclear(ctx, possible, &folders)).unwrap_or(allowed)
             }
             allowed @ Decision::Allow { .. } => unclear.unwrap_or(allowed),
@@ -131,6 +137,27 @@ fn evaluate_command(ctx: &PermissionContext<'_>, command: &str) -> Decision {
         },
         Err(error) => decide_unparsed(ctx, error),
     }
+}
+
+/// Decides about a command with git that a rule contains literally: the rule covers the session's repository,
+/// as other rules for git do.
+fn allow_literal_git(
+    ctx: &PermissionContext<'_>,
+    script: &Script,
+    folders: &PossibleCwds,
+    rule: &SourcedRule,
+    last_command: u64,
+) -> Decision {
+    let name_use = NameUse::Repository;
+    if !folders.is_session_repository(ctx.workspace) || !ctx.workspace.sandbox().allows_unsandboxed(Some(name_use)) {
+        return ask_for_commands(ctx, script.commands.iter().filter(|part| runs_git(part)).collect(), None);
+    }
+    let profile = SandboxProfile::CheckedNames { name_use, last_command };
+    Decision::Allow { reason: DecisionReason::from_rule(rule), profile }
+}
+
+fn runs_git(part: &SimpleCommand) -> bool {
+    is_git(strip_wrappers(&part.words))
 }
 
 /// Asks about a command that cannot be compared with a deny rule; `None` if all can. Deny
@@ -267,7 +294,15 @@ enum CommandFinding<'a> {
     },
 }
 
-fn evaluate_commands(ctx: &PermissionContext<'_>, script: &Script, folders: &PossibleCwds, text: &str) -> Decision {
+/// Evaluates the commands of a script one by one. `last_command` is the id of the last command that had started
+/// before names were checked.
+fn evaluate_commands(
+    ctx: &PermissionContext<'_>,
+    script: &Script,
+    folders: &PossibleCwds,
+    text: &str,
+    last_command: u64,
+) -> Decision {
     // If links may be moved, a name may refer to another file than when it was checked; and
     // a moved folder may contain files with deny rules.
     let moves = |part: &SimpleCommand| {
@@ -302,8 +337,10 @@ fn evaluate_commands(ctx: &PermissionContext<'_>, script: &Script, folders: &Pos
             [(_, CommandFinding::AllowedByRule(rule))] => DecisionReason::from_rule(rule),
             _ => DecisionReason::Subcommands,
         };
-        let profile = choose_profile(&findings, text, folders)
-            .filter(|profile| *profile != SandboxProfile::None || !uses_names_after_changes(ctx, &findings, script));
+        let profile = choose_profile(&findings, text, folders).and_then(|profile| match profile {
+            SandboxProfile::None => unsandboxed_profile(ctx, &findings, script, last_command),
+            profile => Some(profile),
+        });
         return match profile {
             Some(profile) => match ctx.workspace.sandbox().check_available(profile, &ctx.workspace.command_context()) {
                 Ok(()) => Decision::Allow { reason, profile },
@@ -343,7 +380,7 @@ fn choose_profile(
     let reads = any(|finding| matches!(finding, CommandFinding::ReadOnly));
     let expands = ["$", "`", "\\\n", "<<", "<(", ">("].iter().any(|mark| text.contains(mark));
     let by_rule = |finding: &CommandFinding<'_>| matches!(finding, CommandFinding::AllowedByRule(_));
-    let allows_git = findings.iter().any(|(part, finding)| by_rule(finding) && is_git(strip_wrappers(&part.words)));
+    let allows_git = findings.iter().any(|(part, finding)| by_rule(finding) && runs_git(part));
     let mut reading = findings.iter().filter(|(_, finding)| matches!(finding, CommandFinding::ReadOnly));
     let is_safe = reading.all(|(part, _)| {
         let words = strip_wrappers(&part.words);
@@ -353,37 +390,56 @@ fn choose_profile(
     (!changes && (!reads || is_safe && !expands)).then_some(SandboxProfile::None)
 }
 
-/// Whether a script without a sandbox uses a path after a command that a rule allows has
-/// started, or while a command in the sandbox runs that can write. Such a command may have replaced the
-/// path by a link out of the session's folders (`git checkout`, `tar`), so it may lead elsewhere than
-/// when it was checked.
-fn uses_names_after_changes(
+/// Returns the profile of a script without a sandbox; `None` if its names cannot be relied on: it uses a path
+/// after a command that a rule allows has started, or beside a command that can write. Such a command may
+/// have replaced the path by a link out of the session's folders (`git checkout`, `tar`), so it may lead
+/// elsewhere than when it was checked.
+fn unsandboxed_profile(
     ctx: &PermissionContext<'_>,
     findings: &[(&SimpleCommand, CommandFinding<'_>)],
     script: &Script,
-) -> bool {
+    last_command: u64,
+) -> Option<SandboxProfile> {
     let by_rule = |finding: &CommandFinding<'_>| matches!(finding, CommandFinding::AllowedByRule(_));
     let reads = |part: &SimpleCommand| {
         known_commands::command_effect(strip_wrappers(&part.words)) == Some(CommandEffect::ReadOnly)
     };
-    let uses_name = |(part, finding): &(&SimpleCommand, CommandFinding<'_>)| {
+    let changes_folder = |part: &SimpleCommand| part.words.first().is_some_and(|word| word.text == "cd");
+    let first = findings.iter().position(|(part, _)| !changes_folder(part)).unwrap_or_default();
+    let changing = findings.iter().position(|(part, finding)| by_rule(finding) && !reads(part));
+    let mut name_uses = Vec::new();
+    for (at, (part, finding)) in findings.iter().enumerate() {
+        let words = strip_wrappers(&part.words);
         // A rule that allows reading a path does not allow what a deny rule protects.
         let is_checked = !by_rule(finding) || reads(part) && has_file_restrictions(ctx);
-        let uses_file = |file: &Redirect| !is_standard_file(&file.target.text);
-        part.redirects.iter().any(uses_file)
-            || is_checked && known_commands::may_show_named_files(strip_wrappers(&part.words))
-    };
-    if ctx.workspace.sandbox().has_running_writer() && findings.iter().any(uses_name) {
-        return true;
+        let files = part.redirects.iter().filter(|file| !is_standard_file(&file.target.text));
+        let uses_file = is_checked && known_commands::may_show_named_files(words);
+        if files.clone().next().is_some() || uses_file {
+            let is_after = |changing: usize| {
+                let may_overlap = script.has_loop || script.concurrency.allows(part, findings[changing].0);
+                findings.len() > 1 && (at > changing || may_overlap)
+            };
+            if changing.is_some_and(is_after) || script.concurrency.has_background {
+                return None;
+            }
+            // Opening a pipe waits for its other end.
+            let may_wait = |file: &Redirect| !is_regular_or_missing(&ctx.workspace.cwd().join(&file.target.text));
+            let starts = at <= first && !script.has_loop && (!uses_file || changes_folder(part));
+            let is_brief = starts && !files.clone().any(may_wait);
+            name_uses.push(if is_brief { NameUse::AtStart } else { NameUse::Throughout });
+        }
+        if is_git(words) {
+            name_uses.push(if at <= first && !script.has_loop { NameUse::AtStart } else { NameUse::Repository });
+        }
     }
-    let Some(changed) = findings.iter().position(|(part, finding)| by_rule(finding) && !reads(part)) else {
-        return false;
-    };
-    let is_after = |at: usize, part: &SimpleCommand| {
-        at > changed || script.has_loop || script.concurrency.allows(part, findings[changed].0)
-    };
-    let mut later = findings.iter().enumerate().filter(|(at, (part, _))| is_after(*at, part));
-    findings.len() > 1 && later.any(|(_, finding)| uses_name(finding))
+    let name_use = name_uses.into_iter().max();
+    let profile = |name_use| SandboxProfile::CheckedNames { name_use, last_command };
+    ctx.workspace.sandbox().allows_unsandboxed(name_use).then(|| name_use.map_or(SandboxProfile::None, profile))
+}
+
+/// Whether a path is a regular file, a folder or nothing.
+fn is_regular_or_missing(path: &Path) -> bool {
+    path.metadata().map_or(true, |about| about.is_file() || about.is_dir())
 }
 
 /// Asks about a command that would be allowed if a sandbox were available.
@@ -472,9 +528,7 @@ fn inspect_words<'a>(ctx: &PermissionContext<'a>, words: &[Word], folders: &Poss
         let vague = unknown
             || has_read_restrictions(ctx) && known_commands::may_search_files(inner, |name| folders.is_folder(name));
         // A rule for git covers the session's repository, not another one that may run programs.
-        // A command that runs now may make such a repository, or one inside of it, before git starts.
-        let elsewhere = is_git(inner)
-            && (!folders.is_session_repository(ctx.workspace) || ctx.workspace.sandbox().has_running_writer());
+        let elsewhere = is_git(inner) && !folders.is_session_repository(ctx.workspace);
         return if vague || elsewhere {
             CommandFinding::NotAllowed { path: None }
         } else {

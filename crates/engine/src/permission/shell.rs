@@ -37,7 +37,7 @@ pub(super) struct Concurrency {
     /// Whether there is a pipe.
     has_pipe: bool,
     /// Whether a command runs in the background.
-    has_background: bool,
+    pub(super) has_background: bool,
     /// Whether there is a group, a condition, a loop or a substitution, so that a list may be a part of
     /// a pipe.
     has_compound: bool,

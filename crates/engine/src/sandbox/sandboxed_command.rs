@@ -42,6 +42,9 @@ const KEPT_VARIABLES: [&str; 16] = [
 /// The script in the agent's folder that defines what the user's shell does.
 pub(crate) const USER_SHELL_FILE: &str = "user-shell.sh";
 
+/// Why a command that can write does not start.
+pub(super) const NAMES_IN_USE: &str = "a command that rules allow is running and uses files by name";
+
 /// Maximum number of names that are tried for a file that is moved aside.
 const MAX_MOVED_NAMES: usize = 1000;
 
@@ -72,7 +75,7 @@ pub(crate) struct SandboxedCommand {
 }
 
 impl Sandbox {
-    /// Prepares a command for a profile; `None` for [`SandboxProfile::None`]. The error says why
+    /// Prepares a command for a profile; `None` if the profile has no sandbox. The error says why
     /// the profile cannot be enforced.
     pub(crate) fn prepare_command(
         &self,
@@ -80,11 +83,15 @@ impl Sandbox {
         context: &CommandContext<'_>,
         id: &str,
     ) -> Result<Option<SandboxedCommand>, String> {
-        if profile == SandboxProfile::None {
+        if !profile.is_sandboxed() {
             return Ok(None);
         }
         let Some(launchers) = self.launchers.clone() else { return Err("there is no launcher".to_owned()) };
         let (mut policy, guarded, unwritable) = self.policy_for(profile, context)?;
+        let run = match profile {
+            SandboxProfile::Workspace => Some(self.running.add_writer(guarded).ok_or(NAMES_IN_USE)?),
+            _ => None,
+        };
         let temp = self.temp_root.join(format!("{id}.tmp"));
         DirBuilder::new().recursive(true).mode(0o700).create(&temp).map_err(|error| error.to_string())?;
         policy.temp_folder = temp.canonicalize().map_err(|error| error.to_string())?;
@@ -98,7 +105,7 @@ impl Sandbox {
             unwritable,
             agent_folder: self.agent_folder().map_err(|error| error.to_string())?,
             config_folders: config_folders(context.env),
-            run: (profile == SandboxProfile::Workspace).then(|| self.running.add(guarded)),
+            run,
         }))
     }
 
@@ -110,7 +117,7 @@ impl Sandbox {
         context: &CommandContext<'_>,
     ) -> Result<(Policy, Vec<GuardedPath>, PathMatcher), String> {
         let mounts = match (self.level(), profile) {
-            (_, SandboxProfile::None) => return Ok(Default::default()),
+            (_, SandboxProfile::None | SandboxProfile::CheckedNames { .. }) => return Ok(Default::default()),
             (SandboxLevel::Full, _) => true,
             (SandboxLevel::WithoutMounts, SandboxProfile::Read) => false,
             (SandboxLevel::WithoutMounts, SandboxProfile::Workspace) => {

@@ -12,7 +12,8 @@ use parking_lot::{Mutex, RwLock};
 use super::launchers::Launchers;
 use super::policy::Policy;
 use super::restricted_paths::{RestrictedPathCache, RestrictionSource};
-use super::running_commands::RunningCommands;
+use super::running_commands::{NameUse, RunningCommand, RunningCommands};
+use super::sandboxed_command::NAMES_IN_USE;
 use super::sandboxed_command::remove_temp;
 use super::settings::SandboxSettings;
 use super::{CommandContext, LAUNCHER_FLAG, SandboxProfile};
@@ -165,9 +166,25 @@ impl Sandbox {
         names.any(|path| (restrictions.unreadable.matches)(path) || (restrictions.unwritable.matches)(path))
     }
 
-    /// Whether a command runs that can write in the session's folders.
-    pub(crate) fn has_running_writer(&self) -> bool {
-        !self.running.is_empty()
+    /// Returns the id of the last command that has started, to be read before names are checked
+    /// ([`SandboxProfile::CheckedNames`]).
+    pub(crate) fn last_command(&self) -> u64 {
+        self.running.last_id()
+    }
+
+    /// Whether a command without a sandbox may start now. The user may approve it nevertheless.
+    pub(crate) fn allows_unsandboxed(&self, name_use: Option<NameUse>) -> bool {
+        !self.running.uses_names(true) && name_use.is_none_or(|name_use| self.running.allows_names(name_use))
+    }
+
+    /// Starts a command without a sandbox, which ends when the value is dropped; `None` if names that were
+    /// checked may lead elsewhere now.
+    pub(crate) fn start_unsandboxed(&self, profile: SandboxProfile) -> Option<RunningCommand> {
+        let names = match profile {
+            SandboxProfile::CheckedNames { name_use, last_command } => Some((name_use, last_command)),
+            _ => None,
+        };
+        self.running.add_unsandboxed(names)
     }
 
     /// Whether a guarded path in the session's folders may have been made by a command that still runs.
@@ -177,7 +194,10 @@ impl Sandbox {
 
     /// Checks whether a profile can be enforced now; the error says why not.
     pub(crate) fn check_available(&self, profile: SandboxProfile, context: &CommandContext<'_>) -> Result<(), String> {
-        let result = self.policy_for(profile, context).map(|_| ());
+        let result = match profile {
+            SandboxProfile::Workspace if self.running.uses_names(false) => Err(NAMES_IN_USE.to_owned()),
+            _ => self.policy_for(profile, context).map(|_| ()),
+        };
         if let Err(why) = &result {
             tracing::debug!(target: "quipu::sandbox", ?profile, %why, "cannot hold the command");
         }

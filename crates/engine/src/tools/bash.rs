@@ -152,7 +152,7 @@ impl BashLimits {
 /// that loops of the command set.
 async fn setup_script(command: &str, workspace: &Workspace, profile: SandboxProfile) -> String {
     let mut script = String::new();
-    if profile == SandboxProfile::None
+    if !profile.is_sandboxed()
         && let Some(file) = workspace.user_shell(user_shell::make_snapshot(workspace)).await
     {
         script.push_str(&format!("shopt -s expand_aliases\n. {}\n", shell_quote(&file.to_string_lossy())));
@@ -273,7 +273,7 @@ fn add_sandbox_note(mut output: ToolOutput, profile: SandboxProfile) -> ToolOutp
         let text = text.to_lowercase();
         DENIAL_TEXTS.iter().any(|words| text.contains(words))
     };
-    if profile != SandboxProfile::None && output.is_error && is_refused() {
+    if profile.is_sandboxed() && output.is_error && is_refused() {
         let could = match profile {
             SandboxProfile::Read => "it could write nothing and had no network",
             _ => "it could write only in the working folders, and had no network unless the settings give it one",

@@ -403,6 +403,7 @@ fn a_text_runs_in_one_profile_or_asks() {
     let workspace = TestWorkspace::new();
     let rules = ["allow Bash(make:*)", "allow Bash(git status:*)"];
     let profile = |mode, command: &str| match workspace.evaluate(mode, &rules, "Bash", &json!({"command": command})) {
+        Decision::Allow { profile: SandboxProfile::CheckedNames { .. }, .. } => Some(SandboxProfile::None),
         Decision::Allow { profile, .. } => Some(profile),
         _ => None,
     };

@@ -86,6 +86,21 @@ fn git_only_reads_in_the_repository_the_session_began_in() {
 }
 
 #[test]
+fn a_literal_rule_for_git_covers_the_repository_of_the_session() {
+    let workspace = TestWorkspace::new();
+    let rules = ["allow Bash(git status)", "allow Bash(make && git status)"];
+    for name in [".git/config", "sub/a", "nested/HEAD", "nested/objects/x", "nested/refs/x"] {
+        workspace.write(name, "");
+    }
+    for (folder, expected) in [("", "allow"), ("sub", "allow"), ("nested", "ask")] {
+        workspace.inner.set_cwd(workspace.path(folder));
+        for command in ["git status", "make && git status"] {
+            assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, command), expected, "{command}");
+        }
+    }
+}
+
+#[test]
 fn options_that_hold_a_path_are_not_passed_over() {
     let workspace = TestWorkspace::new();
     let outside = tempfile::tempdir().unwrap();

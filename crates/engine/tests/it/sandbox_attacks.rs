@@ -95,9 +95,9 @@ async fn a_running_command_may_replace_names_and_make_repositories() {
             Decision::Allow { profile, .. } => profile,
             decision => panic!("{command}: {decision:?}"),
         };
-    let commands = ["echo x > n", "cat sub/a; npm test", "git status"];
+    let commands = ["echo x > n", "cat sub/a; npm test", "git status", "cd sub && npm test"];
     for command in commands {
-        assert_eq!(profile(command), SandboxProfile::None, "{command}");
+        assert!(matches!(profile(command), SandboxProfile::CheckedNames { .. }), "{command}");
     }
     let running = run(&workspace, "mkdir .git; touch begun; sleep 60");
     let checked = async {
@@ -113,7 +113,42 @@ async fn a_running_command_may_replace_names_and_make_repositories() {
         output = running => panic!("{output}"),
         () = checked => {}
     }
-    assert_eq!(profile("git status"), SandboxProfile::None);
+    assert!(!profile("git status").is_sandboxed());
+}
+
+#[tokio::test]
+async fn names_of_a_running_command_are_not_replaced() {
+    if !kernel_can() {
+        return;
+    }
+    let rules = ["allow Bash(hostname)", "allow Bash(git status)", "allow Bash(touch:*)", "allow Edit(log)"];
+    let check = async |command: &str, beside: &[(&str, bool)]| {
+        let workspace = attacked_workspace(&json!({}), &[]);
+        let evaluate = |command: &str| {
+            let input = json!({"command": command});
+            workspace.evaluate(PermissionMode::Auto, &rules, "Bash", &input)
+        };
+        let Decision::Allow { profile, .. } = evaluate(command) else { panic!("{command}") };
+        let call = CallContext { profile, ..CallContext::new("t") };
+        let input = json!({"command": command, "run_in_background": true});
+        let started = workspace.run_tool_with("Bash", input, &call).await;
+        assert!(!started.is_error, "{command}: {}", output_text(&started));
+        for (other, runs) in beside {
+            let is_allowed = matches!(evaluate(other), Decision::Allow { .. });
+            assert_eq!(is_allowed, *runs, "{other} beside {command}");
+        }
+        // A command that was allowed before the other one started.
+        let call = CallContext { profile: SandboxProfile::Workspace, ..CallContext::new("w") };
+        let output = workspace.run_tool_with("Bash", json!({"command": "rm -f sub/a"}), &call).await;
+        assert_eq!(output.is_error, beside[0] == ("rm sub/a", false), "{command}: {}", output_text(&output));
+        workspace.inner.tasks().stop_all().await;
+    };
+    let none_run = [("rm sub/a", false), ("mv sub s", false), ("cat sub/a", true), ("cat sub/a; hostname", false)];
+    check("sleep 60; cat sub/a; hostname", &none_run).await;
+    check("sleep 60; git status", &[("rm sub/a", false), ("cat sub/a", true), ("hostname", true)]).await;
+    check("cat sub/a; sleep 60; hostname", &[("rm sub/a", false), ("touch x", false), ("git status", false)]).await;
+    check("sleep 60; hostname", &[("rm sub/a", true), ("touch x", true), ("cd sub && hostname", true)]).await;
+    check("cd sub && sleep 60; hostname", &[("rm sub/a", false), ("touch x", true), ("hostname > log", true)]).await;
 }
 
 #[tokio::test]

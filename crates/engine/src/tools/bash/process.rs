@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::capture::{CapturedOutput, OutputCapture};
 use crate::safe_file;
-use crate::sandbox::{Launched, SandboxProfile, SandboxedCommand};
+use crate::sandbox::{Launched, RunningCommand, SandboxProfile, SandboxedCommand};
 use crate::tool::{CallContext, ToolOutput, Workspace};
 
 /// How long to read output after the shell has ended, while children keep the pipe open.
@@ -31,6 +31,10 @@ const MAX_PATH_BYTES: u64 = 4097;
 const SIGTERM: i32 = 15;
 /// Variables that every command gets.
 const VARIABLES: [(&str, &str); 2] = [("CLAUDECODE", "1"), ("GIT_EDITOR", "true")];
+
+/// Result of a command that was not started because its names must be checked again.
+const NAMES_CHANGED: &str = "The command was not started: another command has started since its files were checked. \
+                             Try again.";
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +63,8 @@ pub(super) struct ShellProcess {
     has_ended: bool,
     /// Sandbox of the command; `None` if it runs without one.
     sandboxed_command: Option<SandboxedCommand>,
+    /// Its entry among the running commands if it runs without a sandbox.
+    _run: Option<RunningCommand>,
 }
 
 impl ShellProcess {
@@ -79,6 +85,13 @@ impl ShellProcess {
             |why| ToolOutput::failure(format!("The command was not started: it cannot be held in a sandbox: {why}."));
         let sandboxed =
             workspace.sandbox().prepare_command(profile, &workspace.command_context(), &id).map_err(held)?;
+        let run = match &sandboxed {
+            Some(_) => None,
+            None => {
+                let started = workspace.sandbox().start_unsandboxed(profile);
+                Some(started.ok_or_else(|| ToolOutput::failure(NAMES_CHANGED))?)
+            }
+        };
         let spawn = || -> io::Result<Self> {
             let folder = workspace.output_folder();
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -105,6 +118,7 @@ impl ShellProcess {
                 process_group: group,
                 has_ended: false,
                 sandboxed_command: sandboxed,
+                _run: run,
             })
         };
         spawn().map_err(|e| ToolOutput::failure(format!("The command could not be started: {e}.")))
