@@ -18,6 +18,7 @@ use crate::checkpoint::Checkpoints;
 use crate::conversation_log::ConversationLog;
 use crate::credential;
 use crate::definitions::{AgentDefinition, Definitions, ProjectRules};
+use crate::git;
 use crate::hooks::Hooks;
 use crate::host::Host;
 use crate::input::Prompt;
@@ -70,8 +71,6 @@ pub(crate) struct Session {
     pub local_folders: Vec<ProjectFolder>,
     /// The settings files that are read.
     pub setting_sources: Vec<SettingSource>,
-    /// Whether the user trusts the folder.
-    pub is_trusted: bool,
     /// Limits how many subagents run at the same time.
     pub subagent_slots: tokio::sync::Semaphore,
     /// The output of the agent.
@@ -253,6 +252,12 @@ impl Session {
         let is_trusted = |folder: &Path| self.trusts_folder(folder);
         let rules = ProjectRules { is_trusted: &is_trusted, hidden_files: self.workspace.hidden_files() };
         self.definitions().reload_agent(name, &rules)
+    }
+
+    /// Whether the user trusts the root of the repository that the session works in, so that git may run what
+    /// it configures.
+    pub(crate) fn trusts_repository(&self) -> bool {
+        git::git_root(self.workspace.root()).is_some_and(|root| self.trusts_folder(root))
     }
 
     /// Whether the user trusts a folder.

@@ -15,6 +15,7 @@ use crate::conversation_log::ConversationLog;
 use crate::credential;
 use crate::definitions::{AgentDefinition, Definitions, Plugin, ProjectRules};
 use crate::error::EngineError;
+use crate::git;
 use crate::hooks::Hooks;
 use crate::host::Host;
 use crate::mcp::{self, McpClients, McpFiles};
@@ -85,18 +86,17 @@ impl Launch {
         }
     }
 
-    /// Changes to the worktree of `--worktree`. It is trusted if its repository is.
+    /// Changes to the worktree of `--worktree`. It is trusted if the root of its repository is: it has files of
+    /// the whole repository, whichever folder the session was started in.
     pub(crate) fn enter_worktree(&mut self) -> Result<(), EngineError> {
         let Some(worktree) = self.options.worktree.take() else { return Ok(()) };
-        let trusted = trust::is_trusted(
-            &self.options,
-            &self.project_config_folder(),
-            self.var("HOME").map(Path::new),
-            &self.config_folder(),
-        );
+        let root = git::git_root(&self.cwd).unwrap_or(&self.cwd);
+        let trusted = trust::is_trusted(&self.options, root, self.var("HOME").map(Path::new), &self.config_folder());
         let entered = worktree::enter(&worktree, &self.cwd, &self.env, trusted)?;
         self.cwd = PathBuf::from(entered.path.text().unwrap_or_default());
-        self.options.trust_folder |= trusted;
+        if trusted {
+            self.options.trusted_folders.push(self.cwd.clone());
+        }
         self.worktree = Some(entered);
         Ok(())
     }
@@ -119,7 +119,6 @@ impl Launch {
         let project = self.project_config_folder();
         let home = self.var("HOME").map(PathBuf::from);
         let local_folders = trust::local_folders(&self.options, &project, home.as_deref(), &config);
-        let trusted = local_folders.iter().any(|folder| folder.path == project && folder.is_trusted);
         let folders = SettingsFolders { config: &config, project: &project, local: &local_folders };
         let mut settings = Settings::load(folders, files, self.options.settings.as_deref())?;
         // The sources of definitions and instructions.
@@ -128,6 +127,7 @@ impl Launch {
         let state = state_file::path(&self.env);
         let left_out = trust::restrict_untrusted(&mut settings, &self.options, &local_folders, &state);
         left_out.into_iter().for_each(|text| output.warn_on_stderr(text));
+        settings.remove_project_folders();
         let dirs = self.options.plugin_dirs.iter().filter(|_| !self.options.safe_mode);
         let plugins: Vec<Plugin> =
             dirs.map(|plugin| Plugin::from_folder(&self.cwd, plugin, &mut settings.problems)).collect();
@@ -288,7 +288,6 @@ impl Launch {
             project_folder: project,
             local_folders,
             setting_sources: sources,
-            is_trusted: trusted,
             subagent_slots: tokio::sync::Semaphore::new(MAX_CONCURRENT_SUBAGENTS),
             output,
             client,

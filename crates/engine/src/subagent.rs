@@ -147,7 +147,7 @@ impl SubagentRun {
         agent: AgentDefinition,
         input: AgentInput,
         id: AgentId,
-        worktree: Option<WorktreeSession>,
+        worktree: Option<(WorktreeSession, PathBuf)>,
         place: &Workspace,
         call: &CallContext,
     ) -> Self {
@@ -162,9 +162,9 @@ impl SubagentRun {
         };
         let span = call.span.map(|tool| subagent_place(tool, &subagent.run_id));
         let session = Arc::clone(&tool.session);
-        let workspace = match worktree.as_ref().and_then(|worktree| worktree.path.text()) {
-            Some(path) => {
-                let workspace = place.for_worktree(Path::new(path));
+        let workspace = match &worktree {
+            Some((_, folder)) => {
+                let workspace = place.for_worktree(folder);
                 session.permissions.read(|_, rules| apply_rules(rules, &session.workspace));
                 workspace
             }
@@ -178,7 +178,7 @@ impl SubagentRun {
             depth: tool.depth + 1,
             select_tools: tool.select_tools,
             workspace,
-            worktree,
+            worktree: worktree.map(|(worktree, _)| worktree),
             cancel: CancellationToken::new(),
             started_at: Instant::now(),
             span,

@@ -103,7 +103,7 @@ fn named_settings_file(line: &str, settings: &Path, context: &CommandContext<'_>
 }
 
 /// Returns the git folders of the repository that contains a folder, if they are outside it:
-/// those of a parent folder, or of the repository that it is a worktree of.
+/// those of a parent folder, or of the repository that it is a worktree of, with the file that names them.
 fn external_git_folders(folder: &Path) -> Vec<PathBuf> {
     let mut above = folder.ancestors().map(|above| above.join(".git"));
     let Some((git, about)) = above.find_map(|git| git.symlink_metadata().ok().map(|about| (git, about))) else {
@@ -126,7 +126,7 @@ fn external_git_folders(folder: &Path) -> Vec<PathBuf> {
     let common = named(&own.join("commondir")).and_then(|common| own.join(common).canonicalize().ok());
     let is_git = |folder: &PathBuf| ["HEAD", "objects", "refs"].iter().all(|name| folder.join(name).exists());
     let common = common.filter(|common| own.parent() == Some(&common.join("worktrees")) && is_git(common));
-    common.into_iter().chain([own]).collect()
+    common.into_iter().chain([own, git]).collect()
 }
 
 #[cfg(test)]

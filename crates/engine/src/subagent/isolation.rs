@@ -1,5 +1,7 @@
 //! Subagents that work in a git worktree of their own.
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use quipu_message::bookkeeping::WorktreeSession;
@@ -8,18 +10,20 @@ use quipu_message::{AgentId, Maybe};
 
 use super::{AgentTool, SubagentRun};
 use crate::definitions::AgentDefinition;
+use crate::git;
+use crate::path::resolve;
 use crate::permission::EffectiveMode;
 use crate::worktree;
 
 impl AgentTool {
-    /// The git worktree that the call or the definition asks for; `None` if neither does. The error says
-    /// why there can be none.
+    /// The git worktree that the call or the definition asks for, and the folder in it that the subagent works
+    /// in; `None` if neither asks for one. The error says why there can be none.
     pub(super) async fn create_worktree(
         &self,
         agent: &AgentDefinition,
         input: &AgentInput,
         id: &AgentId,
-    ) -> Result<Option<WorktreeSession>, String> {
+    ) -> Result<Option<(WorktreeSession, PathBuf)>, String> {
         match input.isolation.text().or(agent.isolation.as_deref()) {
             None | Some("") => return Ok(None),
             Some("worktree") => {}
@@ -34,8 +38,15 @@ impl AgentTool {
         }
         let (session, name) = (Arc::clone(&self.session), format!("agent-{id}"));
         let create = move || {
-            let root = session.workspace.root();
-            worktree::find_or_create(name, root, &session.env, session.is_trusted)
+            let (root, is_trusted) = (session.workspace.root(), session.trusts_repository());
+            let worktree = worktree::find_or_create(name, root, &session.env, is_trusted)?;
+            match folder_in_worktree(Path::new(worktree.path.text().unwrap_or_default()), root) {
+                Ok(folder) => Ok((worktree, folder)),
+                Err(reason) => {
+                    let _ = worktree::remove_unchanged(&worktree, &session.env, is_trusted);
+                    Err(reason)
+                }
+            }
         };
         let created = tokio::task::spawn_blocking(create).await.map_err(|error| error.to_string())?;
         created.map(Some).map_err(|reason| format!("it cannot have a worktree: {reason}"))
@@ -50,11 +61,24 @@ impl SubagentRun {
         let text = |field: &Maybe<String>| field.text().unwrap_or_default().to_owned();
         let (path, branch) = (text(&worktree.path), text(&worktree.branch));
         let session = Arc::clone(&self.session);
-        let remove = move || worktree::remove_unchanged(&worktree, &session.env, session.is_trusted);
+        let remove = move || worktree::remove_unchanged(&worktree, &session.env, session.trusts_repository());
         if let Ok(Ok(true)) = tokio::task::spawn_blocking(remove).await {
             self.workspace.forget_worktree();
             return String::new();
         }
         format!("\n\n<worktree><worktreePath>{path}</worktreePath><worktreeBranch>{branch}</worktreeBranch></worktree>")
     }
+}
+
+/// The folder of a worktree, resolved, that is there what `root` is in its repository. The error says why it
+/// cannot be used.
+fn folder_in_worktree(worktree: &Path, root: &Path) -> Result<PathBuf, String> {
+    let below = git::git_root(root).and_then(|repository| root.strip_prefix(repository).ok());
+    let folder = worktree.join(below.unwrap_or(Path::new("")));
+    let worktree = resolve(worktree).unwrap_or_else(|| worktree.to_owned());
+    // A commit may have a link where the session has a folder.
+    let real = resolve(&folder).filter(|real| real.starts_with(&worktree));
+    let real = real.ok_or_else(|| format!("{} leads out of the worktree", folder.display()))?;
+    fs::create_dir_all(&real).map_err(|error| format!("{}: {error}", real.display()))?;
+    Ok(real)
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::scripted_agent::ScriptedAgent;
 
@@ -154,6 +154,86 @@ fn deny_rules_count_in_the_worktree_and_in_the_folder_it_was_made_from() {
         .collect();
     assert_eq!(results.len(), 3, "{lines:?}");
     assert!(results.iter().all(|line| !line.contains("first")), "{results:?}");
+}
+
+/// A repository with a hook that leaves a file, a rule that allows `touch`, and a committed folder `sub`, where
+/// the agent starts. Only the folder `trusted` is trusted.
+fn hostile_repository(script: &str, trusted: &str) -> ScriptedAgent {
+    let stage = ScriptedAgent::from_script_text(script);
+    let root = stage.folder.path.join("repo");
+    for (name, text) in [("outside.txt", "OUTSIDE\n"), ("sub/a.txt", "INSIDE\n")] {
+        stage.write(&format!("repo/{name}"), text);
+    }
+    stage.write("repo/.claude/settings.json", r#"{"permissions": {"allow": ["Bash(touch:*)"]}}"#);
+    for args in [&["init", "-q", "-b", "main"][..], &["add", "-A", "."], &["commit", "-q", "-m", "first"]] {
+        let mut git = Command::new("git");
+        git.args(["-c", "user.name=a", "-c", "user.email=a@example.com"]).args(args);
+        assert!(git.current_dir(&root).env("HOME", &stage.folder.path).status().unwrap().success());
+    }
+    let hook = root.join(".git/hooks/post-checkout");
+    stage.write("repo/.git/hooks/post-checkout", &format!("#!/bin/sh\ntouch {}/ran\n", stage.folder.path.display()));
+    fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let state =
+        json!({"projects": {stage.folder.path.join(trusted).to_str().unwrap(): {"hasTrustDialogAccepted": true}}});
+    stage.write(".claude.json", &state.to_string());
+    stage
+}
+
+fn lines_in_sub(stage: &ScriptedAgent, args: &[&str]) -> Vec<Value> {
+    let args = [&["-p", "--output-format", "stream-json", "--verbose"], args].concat();
+    let out = stage.command(&args).current_dir(stage.folder.path.join("repo/sub")).output().unwrap();
+    String::from_utf8(out.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn trust_in_a_folder_does_not_let_git_run_what_its_repository_configures() {
+    for (trusted, runs) in [("repo/sub", false), ("repo", true)] {
+        let stage = hostile_repository(WRITES, trusted);
+        let result = agent_result(&lines_in_sub(&stage, &["go", "--permission-mode", "acceptEdits"]));
+        assert!(result.contains("Written."), "{result}");
+        assert_eq!(stage.folder.path.join("ran").exists(), runs, "{trusted}");
+        let touch = "- when: {result_of: Bash}\n  reply: Done.\n- reply: [{tool: Bash, input: {command: touch made}}]";
+        let stage = hostile_repository(touch, trusted);
+        lines_in_sub(&stage, &["go", "--worktree=w"]);
+        assert_eq!(stage.folder.path.join("ran").exists(), runs, "{trusted}");
+        assert_eq!(stage.folder.path.join("repo/.claude/worktrees/w/made").exists(), runs, "{trusted}");
+        // The folder that settings are read from is not the one that git runs in.
+        let stage = hostile_repository(touch, trusted);
+        fs::create_dir_all(stage.folder.path.join("other/.claude")).unwrap();
+        fs::copy(
+            stage.folder.path.join("repo/.claude/settings.json"),
+            stage.folder.path.join("other/.claude/settings.json"),
+        )
+        .unwrap();
+        let other = stage.folder.path.join("other");
+        lines_in_sub(&stage, &["go", "--worktree=w", "--project-config-root", other.to_str().unwrap()]);
+        assert_eq!(stage.folder.path.join("ran").exists(), runs, "{trusted}");
+        assert!(!stage.folder.path.join("repo/.claude/worktrees/w/made").exists(), "{trusted}");
+    }
+}
+
+#[test]
+fn a_subagent_in_a_worktree_has_the_folder_of_the_session_alone() {
+    let script = r#"
+- when: {subagent: true, result_of: Bash}
+  reply: Looked.
+- when: {subagent: true}
+  reply:
+    - {tool: Read, input: {file_path: a.txt}}
+    - {tool: Read, input: {file_path: ../outside.txt}}
+    - {tool: Grep, input: {pattern: OUTSIDE, path: "..", output_mode: content}}
+    - {tool: Bash, input: {command: "cat ../outside.txt a.txt"}}
+    - {tool: Bash, input: {command: git status}}
+- when: {result_of: Agent}
+  reply: Done.
+- reply: [{tool: Agent, input: {description: look, prompt: look, isolation: worktree}}]
+"#;
+    let stage = hostile_repository(script, "repo");
+    let lines = lines_in_sub(&stage, &["go"]);
+    let results = lines.iter().filter(|line| line["type"] == "user" && line["parent_tool_use_id"].is_string());
+    let text: String = results.map(ToString::to_string).collect();
+    assert!(text.contains("INSIDE") && !text.contains("OUTSIDE"), "{text}");
+    assert!(text.contains("On branch worktree-agent-"), "{text}");
 }
 
 #[test]
