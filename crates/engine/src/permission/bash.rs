@@ -66,7 +66,7 @@ fn is_approved_by_sandbox(ctx: &PermissionContext<'_>, command: &str, reason: &D
         return false;
     }
     let possible = shell::parse(command).ok().as_ref().and_then(PossibleCommands::from_script);
-    if ask_if_deny_rules_unclear(ctx, possible.as_ref()).is_some() {
+    if ask_if_rules_unclear(ctx, possible.as_ref()).is_some() {
         return false;
     }
     let is_excluded = |content: &String| {
@@ -100,7 +100,7 @@ fn evaluate_command(ctx: &PermissionContext<'_>, command: &str) -> Decision {
     if let Some(rule) = ctx.find_rule(Behavior::Deny, concerns) {
         return deny_by_rule(rule);
     }
-    let unclear = ask_if_deny_rules_unclear(ctx, possible);
+    let unclear = ask_if_rules_unclear(ctx, possible);
     if ctx.mode == EffectiveMode::BypassPermissions {
         return unclear.unwrap_or(Decision::allow_unsandboxed(DecisionReason::Mode(ctx.mode)));
     }
@@ -160,18 +160,25 @@ fn runs_git(part: &SimpleCommand) -> bool {
     is_git(strip_wrappers(&part.words))
 }
 
-/// Asks about a command that cannot be compared with a deny rule; `None` if all can. Deny
-/// rules must hold even in `bypassPermissions`.
-fn ask_if_deny_rules_unclear(ctx: &PermissionContext<'_>, possible: Option<&PossibleCommands>) -> Option<Decision> {
-    let may_be = |content: &String| {
+/// Asks about a command that cannot be compared with a deny or ask rule; `None` if all can. Deny
+/// rules must hold even in `bypassPermissions` and for commands that cannot be parsed.
+fn ask_if_rules_unclear(ctx: &PermissionContext<'_>, possible: Option<&PossibleCommands>) -> Option<Decision> {
+    let may_match = |possible: &PossibleCommands, content: &str| {
         let pattern = CommandPattern::parse(content);
-        possible.is_none_or(|possible| {
-            possible.runs_unknown || possible.known_prefixes.iter().any(|known| pattern.could_match(known))
-        })
+        possible.runs_unknown || possible.known_prefixes.iter().any(|known| pattern.could_match(known))
     };
-    let about = |rule: &SourcedRule| rule.rule.tool == ToolName::Bash && rule.rule.content.as_ref().is_some_and(may_be);
-    let rule = ctx.find_rule(Behavior::Deny, about)?;
-    let message = format!("It cannot be told whether the rule {} refuses this command.", rule.rule);
+    let is_unclear = |rule: &SourcedRule| {
+        let content = rule.rule.content.as_deref().filter(|_| rule.rule.tool == ToolName::Bash);
+        match (content, possible) {
+            (Some(content), Some(possible)) => may_match(possible, content),
+            (content, None) => content.is_some() && rule.behavior == Behavior::Deny,
+            (None, _) => false,
+        }
+    };
+    let asks = ctx.mode != EffectiveMode::BypassPermissions;
+    let rule = ctx.find_rule(Behavior::Deny, is_unclear);
+    let rule = rule.or_else(|| ctx.find_rule(Behavior::Ask, is_unclear).filter(|_| asks))?;
+    let message = format!("It cannot be told whether the rule {} applies to this command.", rule.rule);
     Some(ask_decision(message, DecisionReason::NotParsed("the command hides what it runs".into())))
 }
 

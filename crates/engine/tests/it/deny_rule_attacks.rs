@@ -206,6 +206,9 @@ fn deny_rules_match_commands_that_other_programs_run() {
         "Git push",
         "command -p rm x",
         "exec -a y rm x",
+        "fakeroot-sysv rm x",
+        "gcc-12 -wrapper rm x.c",
+        "git -c ALIAS.p='!rm x' p",
     ];
     let slipped: Vec<String> = refused
         .iter()
@@ -243,10 +246,25 @@ fn a_word_that_only_the_shell_knows_may_be_a_denied_one() {
         "find push -exec git {} +",
         "npm publish $x",
         "run-parts bin",
+        "git -c Alias.p=log p",
+        "git -c 'alias.p=-p log' p",
+        "git config --local alias.p log",
+        "git -c include.path=x p",
+        "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.p GIT_CONFIG_VALUE_0=log git p",
+        "env GIT_CONFIG_GLOBAL=x git p",
+        "export GIT_CONFIG_GLOBAL=x; git p",
+        "echo x | bash //dev/stdin",
+        "source //dev/stdin <<< x",
+        "echo x | bash /x/../dev/stdin",
+        "echo x | bash ../../../../dev/stdin",
+        "echo x | python3 /proc/self/fd/0",
+        "echo x | sqlite3",
+        "echo x | gdb",
     ] {
         assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, command), "ask", "{command}");
         assert_eq!(workspace.bash_decision(PermissionMode::BypassPermissions, &rules, command), "ask", "{command}");
     }
+    assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, "bash dev/build.sh"), "allow");
     let rules = ["allow Bash", "deny Bash(rm:*)", "deny Bash(git push:*)"];
     for command in [
         "/usr/bin/git log $x",
@@ -268,5 +286,20 @@ fn a_word_that_only_the_shell_knows_may_be_a_denied_one() {
         "docker rm x",
     ] {
         assert_eq!(workspace.bash_decision(PermissionMode::BypassPermissions, &rules, command), "allow", "{command}");
+    }
+}
+
+/// An ask rule applies to what may be its command, also if the sandbox would hold it.
+#[test]
+fn a_hidden_word_may_be_one_that_the_user_is_asked_about() {
+    let (workspace, _outside) = workspace_with_links();
+    let rules = ["allow Bash", "ask Bash(git tag:*)", "ask Bash(touch:*)"];
+    for command in ["git ta$nope''g", "touc$nope''h x", "git $x", "$x y", "echo x | sh"] {
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, command), "ask", "{command}");
+        assert_eq!(workspace.bash_decision(PermissionMode::Auto, &rules, command), "ask", "{command}");
+        assert_eq!(workspace.bash_decision(PermissionMode::BypassPermissions, &rules, command), "allow", "{command}");
+    }
+    for command in ["git log $x", "npm run $x", "x=$((1))"] {
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, command), "allow", "{command}");
     }
 }

@@ -1,5 +1,9 @@
 //! Every command that a script may run in the end, for comparison with deny and ask rules.
 
+use std::ffi::OsStr;
+use std::path::Path;
+
+use crate::path::without_dots;
 use crate::permission::shell::{self, Script, Word};
 
 /// Programs that run their arguments as a command, and builtins that define commands.
@@ -11,7 +15,8 @@ const WRAPPERS: &str = "\
     export declare typeset readonly local coproc \
     choom ssh-agent linux32 linux64 i386 x86_64 uname26 dbus-run-session systemd-inhibit sg capsh npx bunx \
     caffeinate cpulimit chronic eatmydata fakechroot faketime runcon direnv mise asdf \
-    uclampset pipesz scp sftp nix-shell just jobs logsave ifne pee aa-exec";
+    uclampset pipesz scp sftp nix-shell just jobs logsave ifne pee aa-exec \
+    fakeroot-sysv fakeroot-tcp debconf gpg-agent";
 
 /// Those that add words from their input, or names of files, to the command.
 const INPUT_WRAPPERS: &str = "xargs parallel find fd fdfind";
@@ -41,18 +46,22 @@ const INTERPRETERS: &str = "\
     awk gawk mawk nawk sed gsed perl python pypy ruby node nodejs deno bun php lua luajit tclsh expect osascript \
     vi vim nvim view vimdiff rvim rview gvim ex ed emacs make gmake tar rsync zip man rg split sort bc dc psql sqlite mysql openssl gpg crontab at \
     cc gcc g++ c++ clang clang++ cpp tcc lldb socat nano cpio less more lftp gnuplot julia octave guile racket \
-    ipython raku ghci erl elixir groovy rscript logrotate apt apt-get dpkg go cargo";
+    ipython raku ghci erl elixir groovy rscript logrotate apt apt-get dpkg go cargo pdb mariadb m4";
 
 /// Interpreters that run their standard input if they are given neither code nor a file, or `-`.
 const STDIN_INTERPRETERS: &str = "\
     perl python pypy ruby node nodejs deno bun php lua luajit tclsh expect osascript julia guile raku \
-    awk gawk mawk nawk sed gsed make gmake ed ex at batch crontab";
+    awk gawk mawk nawk sed gsed make gmake ed ex at batch crontab sqlite psql mysql mariadb gdb lldb pdb octave \
+    gnuplot ghci erl iex groovysh rscript r irb pry ipython jshell ocaml sbcl clisp m4 dc ftp lftp sftp";
 
 /// Git subcommands that run commands given as arguments.
 const GIT_RUNNING_SUBCOMMANDS: &str = "config bisect submodule rebase filter-branch difftool mergetool for-each-repo \
     daemon instaweb merge-index remote-ext send-email";
 /// Options of git before the subcommand that take a value.
 pub(super) const GIT_VALUE_OPTIONS: &str = "-C -c --git-dir --work-tree --namespace --config-env";
+
+/// What the variables begin with that contain settings for git.
+const GIT_SETTINGS_PREFIX: &str = "GIT_CONFIG";
 
 /// Git subcommands with options that name programs.
 const GIT_REMOTE_SUBCOMMANDS: &str = "archive clone fetch fetch-pack grep ls-remote pull push send-pack";
@@ -114,7 +123,8 @@ impl PossibleCommands {
             let goes = |word: &Word| contains_word("cd pushd popd", &word.text);
             self.changes_folder |= depth > 0 && part.words.first().is_some_and(goes);
             // Programs run the values of variables such as PAGER; git runs what follows `!`.
-            for (_, value) in part.assignments.iter().filter_map(|assignment| assignment.split_once('=')) {
+            for (name, value) in part.assignments.iter().filter_map(|assignment| assignment.split_once('=')) {
+                self.runs_unknown |= name.starts_with(GIT_SETTINGS_PREFIX);
                 if value.contains('!') {
                     self.add_code(value);
                 }
@@ -180,7 +190,8 @@ impl PossibleCommands {
             if contains_word("gdb ssh scp sftp", name) {
                 words[1..].iter().for_each(|word| self.add_code(&word.text));
             }
-            self.runs_unknown |= name == "eval" && words.iter().any(|word| !word.is_literal);
+            self.runs_unknown |= name == "eval" && words.iter().any(|word| !word.is_literal)
+                || words.iter().any(|word| word.text.starts_with(GIT_SETTINGS_PREFIX));
             // The input of xargs may become the command that it runs.
             let runs = |word: &Word| {
                 let name = program_name(word);
@@ -277,10 +288,14 @@ impl PossibleCommands {
         }
     }
 
-    /// Adds a git setting, which may be a command or an alias.
+    /// Adds a git setting, which may be a command. An alias is another name for commands with their options,
+    /// and an included file may define one.
     fn add_git_setting(&mut self, text: &str) {
         self.add_code(text);
-        if let Some((_, value)) = text.split_once('=').filter(|(name, _)| name.contains("alias.")) {
+        let lower = text.to_lowercase();
+        let defines_alias = ["alias.", "include.", "includeif."].iter().any(|name| lower.contains(name));
+        self.runs_unknown |= defines_alias;
+        if let Some((_, value)) = text.rsplit_once('=').filter(|_| defines_alias) {
             self.add_code(&format!("git {value}"));
         }
     }
@@ -352,8 +367,17 @@ fn has_explicit_script(words: &[Word]) -> bool {
         !letters.is_empty() && letters.chars().all(|c| "celuvx".contains(c)) || option.text == "--login"
     });
     let given = words.get(options.len());
-    let is_file = |word: &Word| word.is_literal && !word.text.starts_with("/dev/") && !word.text.starts_with("/proc/");
-    known && given.is_some_and(is_file)
+    known && given.is_some_and(|word| word.is_literal && !may_name_device(&word.text))
+}
+
+/// Whether a path may lead to a device or a descriptor of a process, such as standard input.
+fn may_name_device(path: &str) -> bool {
+    let is_one = |name: &OsStr| name == "dev" || name == "proc";
+    let path = Path::new(path);
+    if path.is_absolute() {
+        return without_dots(path).iter().nth(1).is_some_and(is_one);
+    }
+    path.iter().any(|name| name == "..") && path.iter().any(is_one)
 }
 
 /// Whether an interpreter runs code from its standard input: it is given nothing but options
@@ -364,7 +388,7 @@ fn runs_stdin(name: &str, words: &[Word]) -> bool {
     }
     let is_stdin = |word: &Word| {
         let value = option_value(&word.text);
-        word.text == "-" || word.text.starts_with('-') && value == "-" || value.starts_with("/dev/")
+        word.text == "-" || word.text.starts_with('-') && value == "-" || may_name_device(value)
     };
     let shows = ["--version", "--help", "-V", "-v", "-h", "-l"];
     let is_query = |word: &Word| shows.contains(&word.text.as_str());
@@ -413,5 +437,6 @@ fn is_interpreter(name: &str) -> bool {
 fn without_version(name: &str) -> &str {
     // `vim.basic`
     let name = name.split('.').next().unwrap_or(name);
-    name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
+    // `gcc-12`
+    name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('-')
 }
