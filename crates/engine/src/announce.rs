@@ -105,7 +105,8 @@ pub(crate) fn changed_file_attachments(ctx: &AgentContext<'_>) -> Vec<Entry> {
         };
         rendered_attachment(Attachment::EditedFile(Box::new(fact)), vec![text])
     };
-    ctx.workspace.take_changed_files().into_iter().map(entry).collect()
+    // A rule that allowed reading the file may have ended with its turn.
+    ctx.workspace.take_changed_files(|target| ctx.may_read(target)).into_iter().map(entry).collect()
 }
 
 /// The recorded system prompt; `None` if the context holds no record of this program. A record of

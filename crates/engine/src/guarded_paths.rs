@@ -1,7 +1,7 @@
 //! Guarded paths: files that control what programs and agents do (git hooks, shell start-up
 //! files, agent settings). No mode but `bypassPermissions` and no broad rule allows changing them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
@@ -74,6 +74,10 @@ const GUARDED_FILES: [&str; 33] = [
 /// Prefixes of names of further guarded files.
 const GUARDED_PREFIXES: [&str; 5] = [".lefthook", ".pnp.", ".yarnrc", "lefthook-local.", "lefthook."];
 
+/// How deep guarded folders are searched for links, and how many of their files.
+const MAX_LINK_DEPTH: usize = 2;
+const MAX_LINK_SEARCH: usize = 1000;
+
 /// The user's home folder, as far as the folders of a session contain it.
 ///
 /// Programs read their start-up files there, under more names than a list can hold. So
@@ -126,19 +130,38 @@ pub(crate) fn is_guarded(path: &Path, home: GuardedHome<'_>) -> bool {
         || target.real.is_some_and(|real| is_target_of_guarded_link(&real, home))
 }
 
-/// Whether a link with a guarded name directly in a folder of the session, or one in the session's
-/// settings, leads to the path.
+/// Whether a link with a guarded name directly in a folder of the session, one in such a guarded folder
+/// (`.git/hooks/pre-commit`), or one in the session's settings, leads to the path.
 pub(crate) fn is_target_of_guarded_link(real: &Path, home: GuardedHome<'_>) -> bool {
-    let entries = home.folders.iter().filter_map(|folder| folder.read_dir().ok()).flatten().flatten();
-    let links = entries.filter(|entry| {
-        entry.file_type().is_ok_and(|kind| kind.is_symlink()) && has_guarded_name(Path::new(&entry.file_name()))
-    });
+    let is_guarded = |path: &PathBuf| path.file_name().is_some_and(|name| has_guarded_name(Path::new(name)));
+    let guarded = home.folders.iter().flat_map(|folder| entries(folder)).filter(is_guarded);
     let settings = home.settings_folders.iter().flat_map(|folder| settings_paths(folder));
-    links.map(|link| link.path()).chain(settings).any(|link| {
+    guarded.flat_map(links_in).chain(settings).any(|link| {
         let target = resolve(&link)
             .filter(|target| *target != link && !home.folders.iter().any(|folder| folder.starts_with(target)));
         target.is_some_and(|target| real.starts_with(target))
     })
+}
+
+/// Returns the links among a path and what is in it, at most [`MAX_LINK_DEPTH`] folders deep.
+fn links_in(path: PathBuf) -> Vec<PathBuf> {
+    let mut links = Vec::new();
+    let mut open = VecDeque::from([(path, 0)]);
+    let mut visited = 0;
+    while let Some((path, depth)) = open.pop_front().filter(|_| visited < MAX_LINK_SEARCH) {
+        visited += 1;
+        let Ok(data) = path.symlink_metadata() else { continue };
+        if data.is_dir() && depth < MAX_LINK_DEPTH {
+            open.extend(entries(&path).map(|entry| (entry, depth + 1)));
+        } else if data.is_symlink() {
+            links.push(path);
+        }
+    }
+    links
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    folder.read_dir().into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
 /// Returns the paths of settings in a folder, which need not exist.

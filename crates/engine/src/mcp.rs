@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use parking_lot::{Mutex, MutexGuard};
+use percent_encoding::percent_decode_str;
 use process_wrap::tokio::ChildWrapper;
 use quipu_message::control::response::{McpServerInfo, McpServerStatus, McpTool as Listed};
 use quipu_message::control::setup::{McpConfig, McpServerConfig};
@@ -504,9 +505,8 @@ fn is_allowed(settings: &Settings, name: &str, config: &McpEndpoint) -> bool {
     // A denied URL may be written in other ways that lead to the same server.
     let is_denied = |entry: &McpServerMatch| match (&entry.server_url, config) {
         (Some(pattern), McpEndpoint::Http { url, .. }) => {
-            let (patterns, urls) = ([Some(pattern.clone()), plain_url(pattern)], [Some(url.clone()), plain_url(url)]);
-            let mut pairs =
-                patterns.iter().flatten().flat_map(|pattern| urls.iter().flatten().map(move |url| (pattern, url)));
+            let (patterns, urls) = (url_forms(pattern), url_forms(url));
+            let mut pairs = patterns.iter().flat_map(|pattern| urls.iter().map(move |url| (pattern, url)));
             pairs.any(|(pattern, url)| matches_url(pattern, url))
         }
         _ => matches(entry),
@@ -525,18 +525,28 @@ fn matches_url(pattern: &str, url: &str) -> bool {
     regex::Regex::new(&format!("(?s)^{}$", pieces.join(".*"))).is_ok_and(|pattern| pattern.is_match(url))
 }
 
-/// Returns a URL as a connection uses it: with the usual form of scheme, host and port, and without user and fragment;
-/// `None` if it is not a URL.
-fn plain_url(url: &str) -> Option<String> {
-    let mut url = url::Url::parse(url).ok()?;
-    let host = url.host_str()?.trim_end_matches('.').to_owned();
-    url.set_host(Some(&host)).ok()?;
-    url.set_username("").and_then(|()| url.set_password(None)).ok()?;
-    url.set_fragment(None);
-    if url.query() == Some("") {
+/// Returns a URL as written, in the usual form of what a connection uses of it, and this without its query; only
+/// as written if it is not a URL. The usual form has no user, no fragment, and no slash at the end of its path.
+fn url_forms(url: &str) -> Vec<String> {
+    let mut forms = vec![url.to_owned()];
+    let usual = || {
+        let mut url = url::Url::parse(url).ok()?;
+        let host = url.host_str()?.trim_end_matches('.').to_owned();
+        url.set_host(Some(&host)).ok()?;
+        url.set_username("").and_then(|()| url.set_password(None)).ok()?;
+        let path = percent_decode_str(url.path()).decode_utf8_lossy().into_owned();
+        let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
+        url.set_path("");
+        let query = url.query().filter(|query| !query.is_empty()).map(|query| format!("?{query}"));
         url.set_query(None);
+        url.set_fragment(None);
+        Some((format!("{url}{}", names.join("/")), query))
+    };
+    if let Some((usual, query)) = usual() {
+        forms.extend(query.map(|query| format!("{usual}{query}")));
+        forms.push(usual);
     }
-    Some(url.to_string())
+    forms
 }
 
 /// Checks the configuration of a server; the error says what is wrong.
@@ -602,6 +612,7 @@ mod tests {
             " https://evil.org/mcp",
             "https://ev\til.org/mcp",
             "https://evil.org/\n",
+            "https://evil.org//mcp",
         ] {
             for pattern in ["https://evil.org/*", "https://evil.org:443/*", "*://evil.org/*", "https://Evil.org/*"] {
                 assert!(!is_used("deniedMcpServers", pattern, url), "{pattern} {url:?}");
@@ -610,6 +621,12 @@ mod tests {
         assert!(!is_used("deniedMcpServers", "http://127.0.0.1:81/x", "http://127.0.0.1:81/x#y"));
         assert!(!is_used("deniedMcpServers", "http://127.0.0.1:81/x", "http://127.0.0.1:81/x?"));
         assert!(!is_used("deniedMcpServers", "http://127.0.0.1:81/*", "http://127.1:81/x"));
+        for url in ["https://a.org/%6dcp", "https://a.org/mcp/", "https://a.org/mcp?x=1", "https://a.org/x/..//mc%70/"]
+        {
+            assert!(!is_used("deniedMcpServers", "https://a.org/mcp", url), "{url}");
+            assert!(!is_used("deniedMcpServers", "https://a.org/*cp", url), "{url}");
+        }
+        assert!(is_used("deniedMcpServers", "https://a.org/mcp", "https://a.org/mcp2"));
         assert!(is_used("deniedMcpServers", "https://evil.org/*", "https://good.org/mcp"));
         assert!(is_used("allowedMcpServers", "https://good.org/*", "https://good.org/mcp"));
         assert!(!is_used("allowedMcpServers", "https://good.org/*", "https://good.org@evil.org/"));

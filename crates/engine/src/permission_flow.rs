@@ -133,13 +133,18 @@ impl AgentContext<'_> {
     pub(crate) async fn precheck(&self, tool: &Arc<dyn Tool>, call: &ToolUse) -> Option<ToolOutput> {
         let input = call.input.to_value();
         let target = file_target(&call.name, &input, self.workspace)?;
-        let read =
-            Json::from_serialize(&ReadInput { file_path: target.given.display().to_string(), ..ReadInput::default() });
-        if !matches!(self.evaluate_rules(&ToolName::Read, &read, Some(&target)), Decision::Allow { .. }) {
+        if !self.may_read(&target) {
             return None;
         }
         let running = CallContext { target: Some(target), ..CallContext::new(call.id.clone()) };
         tool.precheck(&input, self.workspace, &running).await
+    }
+
+    /// Whether a file may be read without asking.
+    pub(crate) fn may_read(&self, target: &TargetPath) -> bool {
+        let read = ReadInput { file_path: target.given.display().to_string(), ..ReadInput::default() };
+        let decision = self.evaluate_rules(&ToolName::Read, &Json::from_serialize(&read), Some(target));
+        matches!(decision, Decision::Allow { .. })
     }
 
     fn evaluate_rules(&self, name: &ToolName, input: &Json, target: Option<&TargetPath>) -> Decision {
@@ -212,7 +217,7 @@ impl AgentContext<'_> {
     }
 
     /// Sets the target of an allowed call: the file of the request, or of the changed input, which deny
-    /// rules apply to as well.
+    /// rules and limits of the session apply to as well.
     fn with_target(
         &self,
         outcome: PermissionOutcome,
@@ -228,6 +233,7 @@ impl AgentContext<'_> {
             Decision::Deny { message, reason: DecisionReason::Rule { rule, source } } => {
                 self.deny_by_rule(call, message, (&rule, source), hook_outcome)
             }
+            Decision::Deny { message, reason } => self.deny_by_mode(call, message, &reason, hook_outcome),
             _ => PermissionOutcome::Allowed { input, target, decision, hook_outcome, profile },
         }
     }

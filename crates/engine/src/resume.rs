@@ -68,7 +68,12 @@ impl ResumePoint {
         };
         let at = options.resume_at.as_deref().map(Uuid::from);
         if !options.fork {
-            let id = SessionId::from(&*from.file_stem().unwrap_or_default().to_string_lossy());
+            let id = from.file_stem().unwrap_or_default().to_string_lossy();
+            // Files of the session are in folders that are named by its id.
+            if ["", ".", ".."].contains(&&*id) {
+                return Err(EngineError::InvalidSessionId { id: id.into_owned() });
+            }
+            let id = SessionId::from(&*id);
             return Self::read_session(id, from, at, options.resume_drops_turn.as_deref());
         }
         let id = new_session_id();

@@ -211,13 +211,16 @@ const RESTRICTING: [&str; 9] = [
     "failIfUnavailable",
 ];
 
+/// Variables that name the user's own folders.
+const USER_FOLDER_VARIABLES: [&str; 3] = ["HOME", "CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME"];
+
 /// End of the message about an invalid rule.
 const INVALID_RULE_HINT: &str = "is not a rule; write Tool or Tool(pattern)";
 
 /// Error in settings that prevents the start.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// The file of `--settings` cannot be read.
+    /// The file of `--settings`, of the user or of the administrator cannot be read.
     #[error("cannot read the settings file {}", path.display())]
     Read {
         /// Path of the file.
@@ -304,6 +307,10 @@ impl Settings {
         let origin = file.path.display().to_string();
         let text = match file.read() {
             Ok(text) => text,
+            // Ignoring the user's file could lose a restriction.
+            Err(error) if source == SettingSource::User && file.path.is_file() => {
+                return Err(SettingsError::Read { path: file.path, source: error });
+            }
             Err(error) => {
                 if file.path.symlink_metadata().is_ok() {
                     self.problems.push(format!("{origin}: {error}"));
@@ -336,6 +343,17 @@ impl Settings {
             self.insert_layer(layer, &folder.display().to_string())?;
         }
         Ok(())
+    }
+
+    /// Removes the variables from the layers of the project that would move `~` and the user's settings, which
+    /// rules of others are relative to. Each is a warning.
+    pub(crate) fn remove_project_folders(&mut self) {
+        let of_project = |layer: &&mut SettingsLayer| !layer.source.is_trusted();
+        for layer in self.layers.iter_mut().filter(of_project) {
+            for name in USER_FOLDER_VARIABLES.iter().filter(|name| layer.known.env.remove(**name).is_some()) {
+                self.problems.push(format!("env.{name}: a project cannot set it"));
+            }
+        }
     }
 
     /// Whether any layer disables a mode.

@@ -34,6 +34,25 @@ pub(crate) fn main_tools(session: &Arc<Session>, structured: Option<&Arc<Structu
     if let Some(agent) = &agent {
         retain_agent_tools(agent, &mut all);
     }
+    retain_session_tools(session, &mut all);
+    remove_denied_tools(session, &mut all);
+    tool_search::defer_mcp_tools(session, &mut all);
+    all.extend(structured.map(|form| Arc::clone(form) as Arc<dyn Tool>));
+    all
+}
+
+/// The tools of a subagent at this nesting depth.
+fn subagent_tools(session: &Arc<Session>, agent: &AgentDefinition, depth: u64) -> Vec<Arc<dyn Tool>> {
+    let mut all = common_tools(session, depth);
+    retain_agent_tools(agent, &mut all);
+    retain_session_tools(session, &mut all);
+    remove_denied_tools(session, &mut all);
+    tool_search::defer_mcp_tools(session, &mut all);
+    all
+}
+
+/// Removes the tools that `--tools` and `--bare` leave out, for subagents too.
+fn retain_session_tools(session: &Session, all: &mut Vec<Arc<dyn Tool>>) {
     if session.options.bare && session.options.tools.is_none() {
         all.retain(|tool| {
             let name = tool.name();
@@ -48,19 +67,6 @@ pub(crate) fn main_tools(session: &Arc<Session>, structured: Option<&Arc<Structu
             takes_all || name.is_mcp() || chosen.iter().any(|chosen| chosen.is_same_tool(&name))
         });
     }
-    remove_denied_tools(session, &mut all);
-    tool_search::defer_mcp_tools(session, &mut all);
-    all.extend(structured.map(|form| Arc::clone(form) as Arc<dyn Tool>));
-    all
-}
-
-/// The tools of a subagent at this nesting depth.
-fn subagent_tools(session: &Arc<Session>, agent: &AgentDefinition, depth: u64) -> Vec<Arc<dyn Tool>> {
-    let mut all = common_tools(session, depth);
-    retain_agent_tools(agent, &mut all);
-    remove_denied_tools(session, &mut all);
-    tool_search::defer_mcp_tools(session, &mut all);
-    all
 }
 
 /// Removes the tools that the definition of an agent excludes.

@@ -131,3 +131,36 @@ fn local_settings_of_several_folders_count_and_the_last_takes_precedence() {
     let layers: Vec<_> = settings.layers.iter().map(|layer| layer.folder.as_ref()).collect();
     assert_eq!((layers, settings.problems.len()), (vec![Some(&root)], 1));
 }
+
+#[test]
+fn settings_of_the_user_that_cannot_be_read_are_an_error() {
+    let home = tempfile::tempdir().unwrap();
+    let user = |bytes: &[u8]| {
+        fs::write(home.path().join("settings.json"), bytes).unwrap();
+        load(home.path(), Path::new("/nonexistent"), &[SettingSource::User], None)
+    };
+    let latin1 = b"{\"permissions\": {\"deny\": [\"Read(caf\xe9/**)\"]}}";
+    assert_eq!(user(latin1).unwrap_err().code(), "settings.unreadable");
+    assert_eq!(user(&vec![b' '; 2 << 20]).unwrap_err().code(), "settings.unreadable");
+    // The restrictions of a project are its own, and it must not keep the agent from starting.
+    let project = home.path().join("project");
+    fs::create_dir_all(project.join(".claude")).unwrap();
+    fs::write(project.join(".claude/settings.json"), latin1).unwrap();
+    let settings = load(Path::new("/nonexistent"), &project, &[SettingSource::Project], None).unwrap();
+    assert_eq!((settings.layers.len(), settings.problems.len()), (0, 1));
+}
+
+#[test]
+fn a_project_does_not_move_the_folders_of_the_user() {
+    let home = tempfile::tempdir().unwrap();
+    let project = home.path().join("project");
+    fs::create_dir_all(project.join(".claude")).unwrap();
+    let text = r#"{"env": {"HOME": "/a", "CLAUDE_CONFIG_DIR": "/b", "XDG_CONFIG_HOME": "/c", "X": "1"}}"#;
+    for path in [home.path().join("settings.json"), project.join(".claude/settings.json")] {
+        fs::write(path, text).unwrap();
+    }
+    let mut settings = load(home.path(), &project, &parse_sources(None).unwrap(), None).unwrap();
+    settings.remove_project_folders();
+    let names: Vec<usize> = settings.layers.iter().map(|layer| layer.known.env.len()).collect();
+    assert_eq!((names, settings.problems.len()), (vec![4, 1], 3));
+}

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use parking_lot::{Mutex, MutexGuard};
 use similar::{Algorithm, capture_diff_slices_deadline, group_diff_ops};
 
-use super::{FileKnowledge, HiddenFileFilter};
+use super::FileKnowledge;
 use crate::path::{TargetPath, resolve};
 use crate::safe_file;
 
@@ -63,12 +63,12 @@ impl SeenFiles {
     }
 
     /// Returns the text files that changed since the model saw them and marks them as seen.
-    /// Deleted files and those that `hides` matches are left out.
-    pub(super) fn take_changed(&self, hides: &HiddenFileFilter) -> Vec<ChangedFile> {
+    /// Deleted files and those that it `may_read` no longer are left out.
+    pub(super) fn take_changed(&self, may_read: impl Fn(&TargetPath) -> bool) -> Vec<ChangedFile> {
         let mut found = Vec::new();
         for (path, version) in self.lock().iter_mut() {
             let stamp = file_stamp(path);
-            if stamp.is_none() || stamp == version.stamp || hides(&TargetPath::new(path)) {
+            if stamp.is_none() || stamp == version.stamp || !may_read(&TargetPath::new(path)) {
                 continue;
             }
             let Ok(bytes) = safe_file::read(path, MAX_COMPARED_BYTES) else { continue };
@@ -141,13 +141,7 @@ fn fingerprint(bytes: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
-
-    fn nothing_hidden() -> HiddenFileFilter {
-        Arc::new(|_| false)
-    }
 
     #[test]
     fn a_change_is_announced_once_with_the_lines_around_it() {
@@ -158,16 +152,13 @@ mod tests {
         fs::write(&file, &text).unwrap();
         let seen = SeenFiles::default();
         seen.mark_seen(&file, text.as_bytes());
-        assert_eq!(seen.take_changed(&nothing_hidden()), []);
+        assert_eq!(seen.take_changed(|_| true), []);
         let changed = text.replace("line 20\n", "twenty\nand more\n");
         fs::write(&file, &changed).unwrap();
         let snippet = "16\tline 16\n17\tline 17\n18\tline 18\n19\tline 19\n20\ttwenty\n21\tand more\n22\tline 21\n23\t\
                        line 22\n24\tline 23\n25\tline 24";
-        assert_eq!(
-            seen.take_changed(&nothing_hidden()),
-            [ChangedFile { path: file.clone(), snippet: snippet.to_owned() }]
-        );
-        assert_eq!(seen.take_changed(&nothing_hidden()), []);
+        assert_eq!(seen.take_changed(|_| true), [ChangedFile { path: file.clone(), snippet: snippet.to_owned() }]);
+        assert_eq!(seen.take_changed(|_| true), []);
         assert_eq!(seen.knowledge_of(&file, changed.as_bytes()), FileKnowledge::Current);
     }
 
@@ -183,8 +174,7 @@ mod tests {
         fs::write(root.join("hidden"), "secret").unwrap();
         fs::write(root.join("binary"), "b\0b").unwrap();
         fs::remove_file(root.join("gone")).unwrap();
-        let hides: HiddenFileFilter = Arc::new(|target| target.given.ends_with("hidden"));
-        assert_eq!(seen.take_changed(&hides), []);
+        assert_eq!(seen.take_changed(|target| !target.given.ends_with("hidden")), []);
         assert_eq!(seen.knowledge_of(&root.join("binary"), b"b\0b"), FileKnowledge::Stale);
     }
 
@@ -196,7 +186,7 @@ mod tests {
         let seen = SeenFiles::default();
         seen.mark_seen(&file, b"short");
         fs::write(&file, "é long line\n".repeat(5000)).unwrap();
-        let told = seen.take_changed(&nothing_hidden());
+        let told = seen.take_changed(|_| true);
         assert!(told[0].snippet.ends_with("[There is more; read the file.]"));
         assert!(told[0].snippet.len() < MAX_SNIPPET_BYTES + 100);
     }

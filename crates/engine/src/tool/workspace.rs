@@ -421,9 +421,10 @@ impl Workspace {
         self.seen_files.knowledge_of(path, bytes)
     }
 
-    /// Returns the text files that changed since the model saw them; each change is returned once.
-    pub(crate) fn take_changed_files(&self) -> Vec<ChangedFile> {
-        self.seen_files.take_changed(&self.hidden_files())
+    /// Returns the text files that changed since the model saw them and that it `may_read`; each change is
+    /// returned once.
+    pub(crate) fn take_changed_files(&self, may_read: impl Fn(&TargetPath) -> bool) -> Vec<ChangedFile> {
+        self.seen_files.take_changed(may_read)
     }
 
     /// Calls the change observer; an error prevents the change.

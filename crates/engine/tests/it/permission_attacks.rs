@@ -89,11 +89,21 @@ fn files_that_decide_what_programs_do_are_never_changed_unasked() {
     // A guarded link, a link to it, and the folder that another guarded link leads to.
     workspace.write("conf/env", "");
     workspace.write("editor/tasks.json", "");
-    for (target, link) in [("conf/env", ".envrc"), (".envrc", "chained"), ("editor", ".vscode"), ("none", ".mcp.json")]
-    {
+    workspace.write("scripts/check.sh", "");
+    workspace.write(".git/hooks/x", "");
+    for (target, link) in [
+        ("conf/env", ".envrc"),
+        (".envrc", "chained"),
+        ("editor", ".vscode"),
+        ("none", ".mcp.json"),
+        ("../../scripts/check.sh", ".git/hooks/pre-commit"),
+        ("../in", ".git/refs"),
+    ] {
         symlink(target, workspace.path(link)).unwrap();
     }
     for path in [
+        "scripts/check.sh",
+        "in/file",
         "chained",
         "conf/env",
         "editor/new.json",

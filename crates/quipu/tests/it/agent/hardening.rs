@@ -149,6 +149,78 @@ fn what_a_command_allows_it_allows_for_its_own_turn() {
 }
 
 #[test]
+fn changes_of_a_file_are_not_announced_after_the_turn_that_could_read_it() {
+    let outside = tempfile::tempdir().unwrap();
+    let path = outside.path().canonicalize().unwrap().join("notes.txt");
+    let script = json!([{"when": {"result_of": "Read"}, "reply": "done"}, {"when": {"matches": "again"}, "reply": "done"},
+                        {"reply": [{"tool": "Read", "input": {"file_path": path}}]}]);
+    for (flags, is_announced) in
+        [(&["--trust-folder"][..], false), (&["--trust-folder", "--allowedTools", "Read"], true)]
+    {
+        let agent = ScriptedAgent::from_script_text(&script.to_string());
+        agent.write(".claude/commands/go.md", &format!("---\nallowed-tools: Read(/{})\n---\nGo", path.display()));
+        fs::write(&path, "first\n").unwrap();
+        let mut process = agent.spawn(flags);
+        process.send_prompt("/go");
+        process.read_result();
+        assert!(agent.server.requests().last().unwrap().body.contains("first"));
+        fs::write(&path, "SECOND LINE\n").unwrap();
+        process.send_prompt("again");
+        process.read_result();
+        assert_eq!(agent.server.requests().last().unwrap().body.contains("SECOND LINE"), is_announced, "{flags:?}");
+        process.end();
+    }
+}
+
+#[test]
+fn a_session_file_without_a_name_is_not_resumed() {
+    let agent = ScriptedAgent::new("hello.yaml");
+    agent.run(&["-p", "hello"]);
+    for name in ["...jsonl", "..jsonl"] {
+        fs::copy(agent.session_file(), agent.folder.path.join(name)).unwrap();
+        let out = agent.run(&["-p", "go on", "--resume", &format!("./{name}")]);
+        assert_eq!(out.status.code(), Some(1), "{name}");
+        assert!(stderr_text(&out).contains("is not a UUID"), "{}", stderr_text(&out));
+    }
+}
+
+#[test]
+fn subagents_have_the_tools_of_the_session_alone() {
+    let script = json!([
+        {"when": {"subagent": true, "result_of": "*"}, "reply": "report"},
+        {"when": {"subagent": true}, "reply": [{"tool": "Write", "input": {"file_path": "made", "content": "x"}}]},
+        {"when": {"result_of": "Agent"}, "reply": "done"},
+        {"reply": [{"tool": "Agent", "input": {"description": "d", "prompt": "p"}}]},
+    ]);
+    for (tools, is_made) in [("Read,Agent", false), ("Read,Agent,Write", true)] {
+        let agent = ScriptedAgent::from_script_text(&script.to_string());
+        agent.run(&["-p", "go", "--permission-mode", "acceptEdits", "--tools", tools]);
+        assert_eq!(exists(&agent, "made"), is_made, "{tools}");
+    }
+}
+
+#[test]
+fn a_host_cannot_lead_a_restricted_session_out_of_its_folders() {
+    let outside = tempfile::tempdir().unwrap();
+    let path = outside.path().canonicalize().unwrap().join("made");
+    let script = json!([{"when": {"result_of": "Write"}, "reply": "done"},
+                        {"reply": [{"tool": "Write", "input": {"file_path": "made", "content": "x"}}]}]);
+    for (flags, is_made) in [
+        (&["--permission-prompt-tool", "stdio", "--restricted"][..], false),
+        (&["--permission-prompt-tool", "stdio"], true),
+    ] {
+        let agent = ScriptedAgent::from_script_text(&script.to_string());
+        let mut process = agent.spawn(flags);
+        process.send_prompt("go");
+        process.read_until(|line| line["type"] == "control_request");
+        process.send_response(json!({"behavior": "allow", "updatedInput": {"file_path": path, "content": "x"}}));
+        process.read_result();
+        process.end();
+        assert_eq!(path.exists(), is_made, "{flags:?}");
+    }
+}
+
+#[test]
 fn what_a_command_allows_ends_with_its_turn_for_what_goes_on_in_the_background() {
     let write = |name: &str| json!([{"tool": "Write", "input": {"file_path": name, "content": "x"}}]);
     let background = json!({"description": "d", "prompt": "sub", "run_in_background": true});
@@ -341,6 +413,11 @@ fn every_signal_that_ends_the_agent_leaves_no_child_and_a_closed_turn() {
         process.read_result();
         let (code, _) = process.end();
         assert_eq!(code, 128 + number, "{signal}");
+        // A killed process is listed until the system has freed its memory.
+        let ended = std::time::Instant::now();
+        while !running(&word).is_empty() && ended.elapsed().as_secs() < 2 {
+            std::thread::yield_now();
+        }
         assert_eq!(running(&word), Vec::<PathBuf>::new(), "{signal}");
         let file = fs::read_to_string(agent.session_file()).unwrap();
         assert!(file.contains("tool_result"), "{signal}: {file}");
