@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use quipu_message::stream::{TurnOutcome, TurnResult};
-use quipu_message::values::CommandState;
+use quipu_message::values::{CommandState, SessionActivity};
 use quipu_message::{Entry, Json, Maybe, factory};
 use quipu_transcript::AppendError;
 
@@ -89,6 +89,9 @@ pub(crate) fn emit_held(session: &Session) {
     // Emitted together, so that nothing that the host sends in response comes between them.
     let answered = session.activity.take_answered_if_over();
     lines.extend(answered.map(|uuid| session.lifecycle_entry(&uuid, CommandState::Completed)));
+    if !session.activity.is_turn_running() {
+        lines.extend(session.change_activity(SessionActivity::Idle));
+    }
     session.output.emit_all(lines);
 }
 

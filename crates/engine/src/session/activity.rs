@@ -48,9 +48,10 @@ impl Activity {
         self.state.lock().status.clone().unwrap_or(SessionActivity::Idle)
     }
 
-    /// Sets what the session is doing.
-    pub(crate) fn set_status(&self, status: SessionActivity) {
-        self.state.lock().status = Some(status);
+    /// Sets what the session is doing. Returns whether it did something else before.
+    pub(crate) fn set_status(&self, status: SessionActivity) -> bool {
+        let before = self.state.lock().status.replace(status.clone());
+        before.unwrap_or(SessionActivity::Idle) != status
     }
 
     /// A turn begins that answers the prompt of this UUID; `cancel` interrupts it.

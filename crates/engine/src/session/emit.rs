@@ -31,15 +31,24 @@ impl Session {
 
     /// Sets the status of the session, and emits it to hosts that asked for it.
     pub(crate) fn set_activity(&self, state: SessionActivity) {
-        self.activity.set_status(state.clone());
-        if self.var("CLAUDE_CODE_SDK_READS_SESSION_STATE").is_some_and(|set| set != "0") {
-            self.emit_system(System::SessionStateChanged(Box::new(stream_only::SessionStateChanged {
+        if let Some(line) = self.change_activity(state) {
+            self.output.emit(line);
+        }
+    }
+
+    /// Sets the status of the session. Returns the line for hosts that asked for it; `None` for others, and if
+    /// the status is the same.
+    pub(crate) fn change_activity(&self, state: SessionActivity) -> Option<Entry> {
+        let is_changed = self.activity.set_status(state.clone());
+        let is_read = self.var("CLAUDE_CODE_SDK_READS_SESSION_STATE").is_some_and(|set| set != "0");
+        (is_changed && is_read).then(|| {
+            Entry::System(Box::new(System::SessionStateChanged(Box::new(stream_only::SessionStateChanged {
                 state: state.into(),
                 sdk_host_only: Maybe::Value(true),
                 envelope: self.output.envelope(),
                 ..stream_only::SessionStateChanged::default()
-            })));
-        }
+            }))))
+        })
     }
 
     /// Changes the permission mode, and emits the change.
