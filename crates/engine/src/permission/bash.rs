@@ -345,7 +345,7 @@ fn evaluate_commands(
             _ => DecisionReason::Subcommands,
         };
         let profile = choose_profile(&findings, text, folders).and_then(|profile| match profile {
-            SandboxProfile::None => unsandboxed_profile(ctx, &findings, script, last_command),
+            SandboxProfile::None => unsandboxed_profile(ctx, &findings, script, folders, last_command),
             profile => Some(profile),
         });
         return match profile {
@@ -405,6 +405,7 @@ fn unsandboxed_profile(
     ctx: &PermissionContext<'_>,
     findings: &[(&SimpleCommand, CommandFinding<'_>)],
     script: &Script,
+    folders: &PossibleCwds,
     last_command: u64,
 ) -> Option<SandboxProfile> {
     let by_rule = |finding: &CommandFinding<'_>| matches!(finding, CommandFinding::AllowedByRule(_));
@@ -430,7 +431,7 @@ fn unsandboxed_profile(
                 return None;
             }
             // Opening a pipe waits for its other end.
-            let may_wait = |file: &Redirect| !is_regular_or_missing(&ctx.workspace.cwd().join(&file.target.text));
+            let may_wait = |file: &Redirect| !folders.is_regular_or_missing(&file.target.text);
             let starts = at <= first && !script.has_loop && (!uses_file || changes_folder(part));
             let is_brief = starts && !files.clone().any(may_wait);
             name_uses.push(if is_brief { NameUse::AtStart } else { NameUse::Throughout });
@@ -442,11 +443,6 @@ fn unsandboxed_profile(
     let name_use = name_uses.into_iter().max();
     let profile = |name_use| SandboxProfile::CheckedNames { name_use, last_command };
     ctx.workspace.sandbox().allows_unsandboxed(name_use).then(|| name_use.map_or(SandboxProfile::None, profile))
-}
-
-/// Whether a path is a regular file, a folder or nothing.
-fn is_regular_or_missing(path: &Path) -> bool {
-    path.metadata().map_or(true, |about| about.is_file() || about.is_dir())
 }
 
 /// Asks about a command that would be allowed if a sandbox were available.
@@ -693,6 +689,12 @@ impl PossibleCwds {
     fn is_file(&self, name: &str) -> bool {
         let is_file = |folder: &PathBuf| folder.join(name).symlink_metadata().is_ok_and(|about| about.is_file());
         self.0.as_ref().is_some_and(|folders| folders.iter().all(is_file))
+    }
+
+    /// Whether a name is a regular file, a folder or nothing, in every possible folder.
+    fn is_regular_or_missing(&self, name: &str) -> bool {
+        let is_plain = |path: PathBuf| path.metadata().map_or(true, |about| about.is_file() || about.is_dir());
+        self.0.as_ref().is_some_and(|folders| folders.iter().all(|folder| is_plain(folder.join(name))))
     }
 
     /// Whether a name is a folder in one of the possible folders.
