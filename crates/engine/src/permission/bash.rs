@@ -32,6 +32,9 @@ mod known_commands;
 mod pattern;
 mod possible_commands;
 
+/// Characters that bash ignores around a command. Others that Unicode calls white space belong to words.
+const BLANKS: [char; 3] = [' ', '\t', '\n'];
+
 /// Evaluates a Bash call.
 pub(super) fn evaluate(ctx: &PermissionContext<'_>, input: &Value) -> Decision {
     let command = input["command"].as_str().unwrap_or_default();
@@ -114,7 +117,7 @@ fn evaluate_command(ctx: &PermissionContext<'_>, command: &str) -> Decision {
     let whole = |rule: &SourcedRule| {
         let content = rule.rule.content.as_deref();
         rule.rule.applies_to(&ToolName::Bash)
-            && content.is_none_or(|text| !text.contains('*') && text == command.trim())
+            && content.is_none_or(|text| !text.contains('*') && text == command.trim_matches(BLANKS))
     };
     if let Some(rule) = ctx.find_rule(Behavior::Allow, whole).filter(|_| ctx.mode != EffectiveMode::Plan) {
         let unclear = unclear.or_else(|| ask_if_files_unclear(ctx, possible, &folders));
@@ -161,7 +164,7 @@ fn runs_git(part: &SimpleCommand) -> bool {
 }
 
 /// Asks about a command that cannot be compared with a deny or ask rule; `None` if all can. Deny
-/// rules must hold even in `bypassPermissions` and for commands that cannot be parsed.
+/// rules must hold even in `bypassPermissions`.
 fn ask_if_rules_unclear(ctx: &PermissionContext<'_>, possible: Option<&PossibleCommands>) -> Option<Decision> {
     let may_match = |possible: &PossibleCommands, content: &str| {
         let pattern = CommandPattern::parse(content);
@@ -169,11 +172,7 @@ fn ask_if_rules_unclear(ctx: &PermissionContext<'_>, possible: Option<&PossibleC
     };
     let is_unclear = |rule: &SourcedRule| {
         let content = rule.rule.content.as_deref().filter(|_| rule.rule.tool == ToolName::Bash);
-        match (content, possible) {
-            (Some(content), Some(possible)) => may_match(possible, content),
-            (content, None) => content.is_some() && rule.behavior == Behavior::Deny,
-            (None, _) => false,
-        }
+        content.is_some_and(|content| possible.is_none_or(|possible| may_match(possible, content)))
     };
     let asks = ctx.mode != EffectiveMode::BypassPermissions;
     let rule = ctx.find_rule(Behavior::Deny, is_unclear);
@@ -192,7 +191,9 @@ fn ask_if_files_unclear(
     let searches = |command: &Vec<Word>| {
         let reads =
             has_read_restrictions(ctx) && known_commands::may_search_files(command, |name| folders.is_folder(name));
-        reads || known_commands::may_move_links(command, |name| folders.is_file(name))
+        reads
+            || known_commands::may_move_links(command, |name| folders.is_file(name))
+            || known_commands::removes_folders(command, |name| folders.is_folder(name))
     };
     let is_clear = possible.is_some_and(|possible| {
         let words = possible.commands.iter().flat_map(|command| command.iter().skip(1));
@@ -226,7 +227,7 @@ fn rule_names_command(rule: &SourcedRule, command: &str, possible: Option<&Possi
         Some(possible) => {
             possible.texts.iter().any(|text| pattern.matches(text))
                 || possible.foreign_code.iter().any(|code| pattern.occurs_in(code))
-                || content == command.trim()
+                || content == command.trim_matches(BLANKS)
         }
         None => pattern.occurs_in(command),
     }
@@ -345,7 +346,7 @@ fn evaluate_commands(
             _ => DecisionReason::Subcommands,
         };
         let profile = choose_profile(&findings, text, folders).and_then(|profile| match profile {
-            SandboxProfile::None => unsandboxed_profile(ctx, &findings, script, folders, last_command),
+            SandboxProfile::None => unsandboxed_profile(ctx, &findings, (script, text), folders, last_command),
             profile => Some(profile),
         });
         return match profile {
@@ -397,17 +398,21 @@ fn choose_profile(
     (!changes && (!reads || is_safe && !expands)).then_some(SandboxProfile::None)
 }
 
-/// Returns the profile of a script without a sandbox; `None` if its names cannot be relied on: it uses a path
+/// Returns the profile of a script without a sandbox; `None` if it is not [plain](shell::is_plain_text), or if its
+/// names cannot be relied on: it uses a path
 /// after a command that a rule allows has started, or beside a command that can write. Such a command may
 /// have replaced the path by a link out of the session's folders (`git checkout`, `tar`), so it may lead
 /// elsewhere than when it was checked.
 fn unsandboxed_profile(
     ctx: &PermissionContext<'_>,
     findings: &[(&SimpleCommand, CommandFinding<'_>)],
-    script: &Script,
+    (script, text): (&Script, &str),
     folders: &PossibleCwds,
     last_command: u64,
 ) -> Option<SandboxProfile> {
+    if !shell::is_plain_text(text) {
+        return None;
+    }
     let by_rule = |finding: &CommandFinding<'_>| matches!(finding, CommandFinding::AllowedByRule(_));
     let reads = |part: &SimpleCommand| {
         known_commands::command_effect(strip_wrappers(&part.words)) == Some(CommandEffect::ReadOnly)
@@ -437,7 +442,7 @@ fn unsandboxed_profile(
             name_uses.push(if is_brief { NameUse::AtStart } else { NameUse::Throughout });
         }
         if is_git(words) {
-            name_uses.push(if at <= first && !script.has_loop { NameUse::AtStart } else { NameUse::Repository });
+            name_uses.push(NameUse::Repository);
         }
     }
     let name_use = name_uses.into_iter().max();
@@ -550,6 +555,8 @@ fn inspect_words<'a>(ctx: &PermissionContext<'a>, words: &[Word], folders: &Poss
     let names = known_commands::operands(rest);
     let first_path = |inside: bool| names.first().map(|name| (ctx.workspace.absolute(name), inside));
     match does {
+        // Without a name some commands read the current folder.
+        CommandEffect::ReadOnly if !folders.is_inside_workspace(ctx, ".") => CommandFinding::NotAllowed { path: None },
         CommandEffect::ReadOnly => match names.iter().find(|name| !folders.is_inside_workspace(ctx, name)) {
             Some(name) => CommandFinding::NotAllowed { path: Some((ctx.workspace.absolute(name), false)) },
             None if has_read_restrictions(ctx)

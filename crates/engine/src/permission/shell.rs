@@ -7,9 +7,12 @@
 use crate::guarded_paths::is_invisible;
 
 mod heredoc;
+mod plain_text;
 #[cfg(test)]
 mod tests;
 mod word;
+
+pub(super) use plain_text::is_plain_text;
 
 /// Why a command could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -247,8 +250,10 @@ impl Parser {
                 }
                 Some('<' | '>') => self.parse_redirect(&mut part)?,
                 Some(c) if c.is_ascii_digit() && self.is_descriptor() => {
-                    while self.peek().is_some_and(|c| c.is_ascii_digit()) {
-                        self.position += 1;
+                    self.position += 1;
+                    // For bash a large number is a word.
+                    if self.peek().is_some_and(|c| c.is_ascii_digit()) {
+                        return Err(ShellParseError("it has a descriptor of more than one digit"));
                     }
                     self.parse_redirect(&mut part)?;
                 }
@@ -392,20 +397,29 @@ impl Parser {
         if self.eat("<<") {
             return self.parse_heredoc_start();
         }
-        let joins = self.starts_with(">&") || self.starts_with("<&");
-        let reads = self.starts_with("<") && !self.starts_with("<>");
-        let _ = ["<>", "<&", "<", ">>", ">|", ">&", ">"].iter().any(|operator| self.eat(operator));
+        if self.eat(">&") || self.eat("<&") {
+            return self.parse_joined_descriptor();
+        }
+        if self.starts_with("<>") {
+            return Err(ShellParseError("it opens a file for reading and writing"));
+        }
+        let is_write = self.starts_with(">");
+        let _ = [">>", ">|", ">", "<"].iter().any(|operator| self.eat(operator));
         self.skip_blanks();
         let target = self.parse_word()?;
-        let descriptor = target.text.trim_end_matches('-').chars().all(|c| c.is_ascii_digit());
-        if joins && target.is_literal && descriptor {
+        part.redirects.push(Redirect { is_write, target });
+        Ok(())
+    }
+
+    /// Parses what follows `>&` or `<&`: the number of a descriptor, or `-` to close it. Bash reads other words
+    /// in several ways, `>&-x` as `>&-` and the word `x`.
+    fn parse_joined_descriptor(&mut self) -> Result<(), ShellParseError> {
+        let is_known = self.peek().is_some_and(|c| c.is_ascii_digit() || c == '-');
+        self.position += 1;
+        if is_known && self.is_at_word_end() {
             return Ok(());
         }
-        if joins && reads {
-            return Err(ShellParseError("it reads from a descriptor that is not a number"));
-        }
-        part.redirects.push(Redirect { is_write: !reads, target });
-        Ok(())
+        Err(ShellParseError("it joins something that is not a descriptor of one digit"))
     }
 
     fn skip_blanks(&mut self) {

@@ -100,6 +100,89 @@ fn a_literal_rule_for_git_covers_the_repository_of_the_session() {
     }
 }
 
+/// Bash reads these lines in another way than they look.
+#[test]
+fn a_line_without_a_sandbox_is_written_in_a_small_part_of_the_language() {
+    let workspace = TestWorkspace::new();
+    workspace.write(".git/config", "");
+    let rules = ["allow Bash(cat:*)", "allow Bash(git status:*)", "allow Bash(make:*)", "allow Bash(git log)"];
+    let asked = [
+        "cat \"$(cat <<'EOF'\nEOF)\"; ./evil #\"\nEOF\n)\"",
+        "git status \"$(git status <<'EOF'\nEOF)\"; ./evil #\"\nEOF\n)\"",
+        "for x in $(make <<'EOF'\nEOF); do ./evil; done #\nEOF\n); do make; done",
+        "cat <(cat <<'EOF'\nEOF); ./evil #\nEOF\n)",
+        "cat 2147483648>/dev/stderr; make",
+        "uniq payload 2147483648>/dev/null; make",
+        "git log 2>&---output=x",
+        "cat notes 2>&-.env",
+        "make $(make)",
+        "make & make",
+        "{ make; }",
+    ];
+    let differing = |mode, rules: &[&str], commands: &[&str], expected: &str| {
+        differing_decisions(&workspace, mode, rules, expected, commands)
+    };
+    for mode in [PermissionMode::Default, PermissionMode::AcceptEdits] {
+        assert_eq!(differing(mode, &rules, &asked, "ask"), none());
+    }
+    let allowed = [
+        "make -j2 2>&1 | tail -n 5",
+        "git status && make \"$x\"",
+        "for i in 1 2; do make $i; done",
+        "make \"$(cat <<'EOF'\nA message (of several lines).\nEOF\n)\"",
+        "cat - <<'EOF'\ntext\nEOF",
+    ];
+    assert_eq!(differing(PermissionMode::Default, &rules, &allowed, "allow"), none());
+    let rules = ["allow Bash", "deny Bash(./evil:*)", "deny Read(.env)", "deny Bash(git status:*)"];
+    let refused = [
+        "cat \"$(cat <<'EOF'\nEOF)\"; ./evil #\"\nEOF\n)\"",
+        "cat notes 2>&-.env",
+        "git 2>&-status",
+        "timeout 9 grep -r SECRET",
+        "env git show HEAD",
+        "/usr/local/bin/git show HEAD",
+        "nice env --chdir=src cat ../.env",
+        "unshare --wd=src cat ../.env",
+        "git -C src config -f ../.env -l",
+        "git config -f x -l",
+        "git stash list -U3",
+        "git tag -l --format='%(raw)'",
+        "git submodule foreach x",
+    ];
+    let slipped: Vec<&&str> = refused
+        .iter()
+        .filter(|command| workspace.bash_decision(PermissionMode::Default, &rules, command) == "allow")
+        .collect();
+    assert_eq!(slipped, Vec::<&&str>::new());
+    let rules = ["allow Bash(git:*)", "deny Read(.env)"];
+    let allowed = [
+        "git commit -am 'fix: x'",
+        "git status -sb",
+        "git stash push -m x",
+        "git checkout -b x",
+        "git push -u origin x",
+    ];
+    assert_eq!(differing(PermissionMode::Default, &rules, &allowed, "allow"), none());
+    assert_eq!(
+        differing(PermissionMode::Default, &["deny Read(.env)"], &["git status -v", "git status -vv"], "ask"),
+        none()
+    );
+    // Files with rules may be in the folder.
+    workspace.write("secrets/key", "");
+    let rules = ["allow Bash(rm:*)", "allow Bash(mv:*)", "deny Edit(./secrets/key)"];
+    assert_eq!(
+        differing(PermissionMode::Default, &rules, &["rm -r secrets", "timeout 5 mv secrets other"], "ask"),
+        none()
+    );
+    assert_eq!(differing(PermissionMode::Default, &rules, &["rm x"], "allow"), none());
+    // The folder is not the session's, and the command reads it without a name.
+    let rules = ["allow Bash(cd:*)"];
+    assert_eq!(differing(PermissionMode::Default, &rules, &["cd /etc && grep -riee"], "ask"), none());
+    // White space that belongs to a name.
+    let rules = ["allow Bash(./build.sh)"];
+    assert_eq!(differing(PermissionMode::Default, &rules, &["./build.sh\u{2003}", "./build.sh\u{b}"], "ask"), none());
+}
+
 #[test]
 fn options_that_hold_a_path_are_not_passed_over() {
     let workspace = TestWorkspace::new();

@@ -3,6 +3,7 @@
 //! The lists are closed: an option that is not in them makes the command unknown, and an
 //! unknown command is asked about.
 
+use super::possible_commands::program_name;
 use crate::permission::shell::Word;
 
 pub(super) mod git;
@@ -260,14 +261,15 @@ pub(super) fn operands(words: &[Word]) -> Vec<&str> {
 /// among its words or it searches the current one.
 pub(super) fn may_search_files(words: &[Word], is_folder: impl Fn(&str) -> bool) -> bool {
     let Some((first, rest)) = words.split_first() else { return false };
-    if first.text == "git" {
+    let name = program_name(first);
+    if name == "git" {
         return git::may_show_contents(rest);
     }
     let runs = |word: &Word| word.text.starts_with("-exec") || word.text.starts_with("-ok");
-    if contains_word(SEARCH_COMMANDS, &first.text) || (first.text == "find" && rest.iter().any(runs)) {
+    if contains_word(SEARCH_COMMANDS, &name) || (name == "find" && rest.iter().any(runs)) {
         return true;
     }
-    if contains_word(ATTRIBUTE_COMMANDS, &first.text) {
+    if contains_word(ATTRIBUTE_COMMANDS, &name) {
         return false;
     }
     // `-d recurse`, and long options cut short: `--rec`.
@@ -275,7 +277,7 @@ pub(super) fn may_search_files(words: &[Word], is_folder: impl Fn(&str) -> bool)
         Some(name) => name.starts_with('r') || name.starts_with('d'),
         None => option.contains(['d', 'r', 'R']),
     };
-    let greps = first.text.ends_with("grep") && options(rest).iter().any(recursive);
+    let greps = name.ends_with("grep") && options(rest).iter().any(recursive);
     greps || operands(rest).into_iter().any(is_folder)
 }
 
@@ -319,7 +321,7 @@ pub(super) fn may_move_links(words: &[Word], is_file: impl Fn(&str) -> bool) -> 
     let Some((first, rest)) = words.split_first() else { return false };
     let sources = operands(rest);
     let sources = sources.split_last().map_or(&[][..], |(_, sources)| sources);
-    match first.text.as_str() {
+    match program_name(first).as_str() {
         "mv" => !sources.iter().all(|name| is_file(name)),
         "git" => {
             let moved = sources.iter().position(|word| *word == "mv").map(|at| &sources[at + 1..]);
@@ -328,6 +330,12 @@ pub(super) fn may_move_links(words: &[Word], is_file: impl Fn(&str) -> bool) -> 
         "cp" => options(rest).iter().any(|option| option.contains(['a', 'r', 'R'])),
         _ => false,
     }
+}
+
+/// Whether a command removes folders, in which files with deny rules may be.
+pub(super) fn removes_folders(words: &[Word], is_folder: impl Fn(&str) -> bool) -> bool {
+    let Some((first, rest)) = words.split_first() else { return false };
+    program_name(first) == "rm" && operands(rest).into_iter().any(is_folder)
 }
 
 /// Whether `date` only prints the date instead of setting the clock.

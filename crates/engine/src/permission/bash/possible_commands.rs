@@ -198,13 +198,14 @@ impl PossibleCommands {
                 contains_word(WRAPPERS, &name) || contains_word(SHELLS, &name) || is_interpreter(&name)
             };
             self.runs_unknown |= contains_word("xargs parallel", name) && words[1..].iter().any(runs);
-            self.changes_folder |= contains_word("env builtin command", name) && words[1..].iter().any(changes_folder);
+            self.changes_folder |= words[1..].iter().any(changes_folder);
             for at in 1..words.len() {
                 if self.is_full() {
                     return;
                 }
                 let rest = &words[at..];
                 self.push_text(shell::format_words(rest));
+                self.commands.push(rest.to_vec());
                 self.add_named(&program_name(&rest[0]), &rest[1..]);
                 // `env -Srm x`
                 let value = option_value(&rest[0].text);
@@ -261,6 +262,8 @@ impl PossibleCommands {
                 break;
             }
             words = rest;
+            let starts = ["-C", "--work-tree", "--git-dir"];
+            self.changes_folder |= starts.iter().any(|start| option.text.starts_with(start));
             if let ([value, rest @ ..], true) = (rest, contains_word(GIT_VALUE_OPTIONS, &option.text)) {
                 if option.text == "-c" {
                     self.add_git_setting(&value.text);
@@ -408,7 +411,8 @@ fn is_wrapper(name: &str, words: &[Word]) -> bool {
 
 /// Whether a word makes a command run in another folder.
 fn changes_folder(word: &Word) -> bool {
-    contains_word("cd pushd popd", &word.text) || word.text.starts_with("-C") || word.text.starts_with("--chdir")
+    let starts = ["-C", "-D", "--chdir", "--cwd", "--directory", "--wd", "--working-directory"];
+    contains_word("cd pushd popd", &word.text) || starts.iter().any(|start| word.text.starts_with(start))
 }
 
 /// Returns the value of an option in the same word, or the word itself.
@@ -422,7 +426,7 @@ fn option_value(word: &str) -> &str {
 
 /// Returns the name of the program: without its folder and in lower case, because some file
 /// systems ignore case.
-fn program_name(word: &Word) -> String {
+pub(super) fn program_name(word: &Word) -> String {
     word.text.rsplit('/').next().unwrap_or_default().to_lowercase()
 }
 

@@ -9,7 +9,8 @@ impl Parser {
         self.skip_blanks();
         let start = self.position;
         let word = self.parse_word()?;
-        if !word.is_literal {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if !word.is_literal || word.text.is_empty() || !word.text.chars().all(is_plain) {
             return Err(ShellParseError("a here-document ends in a word that is not plain"));
         }
         let literal = self.source_from(start) != word.text;
@@ -42,6 +43,10 @@ impl Parser {
             let line = if heredoc.strips_tabs { line.trim_start_matches('\t') } else { &line };
             if line == heredoc.delimiter {
                 return Ok(body);
+            }
+            // Within a substitution, bash ends the body at such a line too if a bracket follows.
+            if line.starts_with(&heredoc.delimiter) {
+                return Err(ShellParseError("a here-document has a line that begins like its end"));
             }
             body.push_str(line);
             body.push('\n');

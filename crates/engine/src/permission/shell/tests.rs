@@ -51,9 +51,9 @@ fn redirections_name_their_files() {
     check("a >>f <g 2>/dev/null", "a >f <g >/dev/null");
     check("a &> f", "a >f");
     check("a &>>f", "a >f");
-    check("a >| f <> g", "a >f >g");
-    check("a >&f", "a >f");
+    check("a >| f", "a >f");
     check("a 2>&- 3<&0", "a");
+    check("a >&2 <f", "a <f");
     check("> f", ">f");
     check("a <<< word", "a");
 }
@@ -107,6 +107,20 @@ fn what_is_not_understood_is_an_error() {
         "a $[1]",
         "time a",
         "a {x}<b",
+        "a <> b",
+        "a >&b",
+        "a >& 1",
+        "a >&-b",
+        "a 2>&--b",
+        "a 2>&-''",
+        "a 2>&12",
+        "a 12>b",
+        "a 2147483648>b",
+        "a <<E\nEx\nE",
+        "a $(b <<'E'\nE)\nE\n)",
+        "a <<-E\n\tE)\n\tE",
+        "a <<''\nb\n\n",
+        "a <<'E F'\nb\nE F",
         "a {x}>&1",
         "a \u{3041}\\' b '",
         "a \u{3041}`b`",

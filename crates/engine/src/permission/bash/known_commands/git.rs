@@ -28,13 +28,124 @@ const SAFE_LONG_OPTIONS: &str = "--abbrev --abbrev-commit --abbrev-ref --after -
 /// Subcommands that may run without a sandbox beside a git command that a rule allows.
 pub(super) const PLAIN_SUBCOMMANDS: &str = "branch diff log rev-parse show status";
 
-/// Subcommands that do not show the contents of files.
-const CONTENT_FREE_SUBCOMMANDS: &str = "add branch checkout cherry-pick commit config describe fetch for-each-ref gc help init ls-files \
-    ls-remote merge mv pull push rebase remote reset restore rev-list rev-parse revert rm shortlog show-ref stash status \
-    submodule switch tag var version";
+/// Subcommands that do not show the contents of files, with the short and long options for which this holds.
+const CONTENT_FREE_SUBCOMMANDS: [(&str, &str, &str); 36] = [
+    ("add", "AfNnu", "--all --chmod --dry-run --force --intent-to-add --refresh --update"),
+    (
+        "branch",
+        "aDdfMmqrtuv",
+        "--all --contains --copy --delete --force --list --merged --move --no-merged --no-track \
+        --quiet --remotes --set-upstream-to --show-current --sort --track --unset-upstream",
+    ),
+    ("checkout", "Bbdfqt", "--detach --force --no-track --orphan --ours --quiet --theirs --track"),
+    ("cherry-pick", "emnsx", "--abort --continue --edit --mainline --no-commit --quit --signoff --skip --strategy"),
+    (
+        "commit",
+        "aCcemnoqsSF",
+        "--all --allow-empty --allow-empty-message --amend --author --date --edit --file --fixup \
+        --message --no-edit --no-gpg-sign --no-verify --only --quiet --reset-author --signoff --squash --trailer",
+    ),
+    (
+        "config",
+        "lz",
+        "--add --all --bool --default --get --get-all --get-regexp --global --int --list --local \
+        --name-only --path --replace-all --show-origin --show-scope --system --type --unset --unset-all --worktree",
+    ),
+    ("describe", "", "--abbrev --all --always --contains --dirty --exact-match --long --match --tags"),
+    (
+        "fetch",
+        "afjnpqtv",
+        "--all --depth --dry-run --force --jobs --no-recurse-submodules --no-tags --progress --prune \
+        --quiet --recurse-submodules --tags --unshallow --verbose",
+    ),
+    ("for-each-ref", "", "--contains --count --merged --no-merged --sort"),
+    ("gc", "", "--aggressive --auto --force --prune --quiet"),
+    ("help", "a", "--all"),
+    ("init", "bq", "--bare --initial-branch --quiet"),
+    (
+        "ls-files",
+        "cdikmostuz",
+        "--cached --deleted --directory --error-unmatch --exclude-standard --full-name --ignored \
+        --modified --others --stage --unmerged",
+    ),
+    ("ls-remote", "hqt", "--branches --exit-code --heads --refs --sort --symref --tags"),
+    (
+        "merge",
+        "emnqsSX",
+        "--abort --allow-unrelated-histories --continue --edit --ff --ff-only --message --no-commit \
+        --no-edit --no-ff --no-verify --quiet --quit --signoff --squash --strategy",
+    ),
+    ("mv", "fknv", "--dry-run --force --verbose"),
+    (
+        "pull",
+        "fpqrtv",
+        "--all --allow-unrelated-histories --autostash --depth --ff --ff-only --force --no-edit --no-ff \
+        --no-rebase --prune --quiet --rebase --tags --verbose",
+    ),
+    (
+        "push",
+        "dfnquv",
+        "--all --atomic --delete --dry-run --follow-tags --force --force-with-lease --mirror --no-verify \
+        --porcelain --prune --quiet --set-upstream --tags --verbose",
+    ),
+    (
+        "rebase",
+        "fiqr",
+        "--abort --autosquash --autostash --continue --force-rebase --interactive --keep-empty \
+        --no-autostash --onto --quit --rebase-merges --root --skip",
+    ),
+    ("remote", "ftv", "--tags --verbose"),
+    ("reset", "Nq", "--hard --keep --merge --mixed --quiet --soft"),
+    ("restore", "qsSW", "--ours --quiet --source --staged --theirs --worktree"),
+    (
+        "rev-list",
+        "n",
+        "--abbrev-commit --after --all --author --before --branches --count --first-parent --left-right \
+        --max-count --merges --no-merges --oneline --remotes --reverse --since --tags --until",
+    ),
+    (
+        "rev-parse",
+        "q",
+        "--abbrev-ref --absolute-git-dir --all --branches --git-common-dir --git-dir --git-path \
+        --is-bare-repository --is-inside-work-tree --quiet --short --show-cdup --show-prefix --show-toplevel \
+        --symbolic-full-name --verify",
+    ),
+    ("revert", "emnsS", "--abort --continue --edit --mainline --no-commit --no-edit --quit --signoff --skip"),
+    ("rm", "fnqr", "--cached --dry-run --force --ignore-unmatch --quiet"),
+    ("shortlog", "ens", "--all --email --no-merges --numbered --since --summary --until"),
+    ("show-ref", "dqs", "--branches --dereference --hash --head --heads --quiet --tags --verify"),
+    ("stash", "akmqSu", "--all --include-untracked --index --keep-index --message --no-keep-index --quiet --staged"),
+    (
+        "status",
+        "bsuz",
+        "--ahead-behind --branch --ignored --long --no-ahead-behind --no-renames --porcelain --renames \
+        --short --show-stash --untracked-files",
+    ),
+    (
+        "submodule",
+        "q",
+        "--branch --checkout --depth --force --init --jobs --merge --name --quiet --rebase --recursive \
+        --remote",
+    ),
+    (
+        "switch",
+        "Ccdfqt",
+        "--create --detach --discard-changes --force --force-create --guess --merge --no-guess \
+        --no-track --orphan --quiet --track",
+    ),
+    (
+        "tag",
+        "adDflmsu",
+        "--annotate --contains --delete --force --list --merged --message --no-merged --points-at \
+        --sign --sort",
+    ),
+    ("var", "l", ""),
+    ("version", "", "--build-options"),
+    ("worktree", "bBdfq", "--detach --force --lock --orphan --porcelain --quiet --track"),
+];
 
-/// Those of them that show changes with `-p` or `-v`.
-const PATCH_SUBCOMMANDS: &str = "add checkout commit reset restore stash";
+/// Subcommands of these that show contents or run other commands.
+const SHOWING_OPERANDS: [(&str, &str); 3] = [("stash", "show"), ("submodule", "foreach"), ("submodule", "summary")];
 
 /// Options of `log` that do not show the contents of files.
 const CONTENT_FREE_LOG_OPTIONS: &str = "--abbrev-commit --after --all --author --before --branches --color --committer --date \
@@ -71,16 +182,20 @@ pub(super) fn may_show_contents(mut words: &[Word]) -> bool {
         Some(_) => contains_word(CONTENT_FREE_LOG_OPTIONS, option.split('=').next().unwrap_or(option)),
         None => option[1..].chars().all(|c| c.is_ascii_digit()) || *option == "-n",
     };
-    let patches = |option: &&str| match option.strip_prefix("--") {
-        Some(name) => ["p", "v", "i"].iter().any(|start| name.starts_with(start)),
-        None => option.contains(['p', 'v', 'i']),
-    };
-    match command.text.as_str() {
-        "log" => !options(rest).iter().all(only_names),
-        "stash" if rest.first().is_some_and(|word| word.text == "show") => true,
-        name if contains_word(PATCH_SUBCOMMANDS, name) => options(rest).iter().any(patches),
-        name => !contains_word(CONTENT_FREE_SUBCOMMANDS, name),
+    if command.text == "log" {
+        return !options(rest).iter().all(only_names);
     }
+    let Some((name, short, long)) = CONTENT_FREE_SUBCOMMANDS.iter().find(|(name, ..)| *name == command.text) else {
+        return true;
+    };
+    let is_known = |option: &&str| match option.strip_prefix("--") {
+        Some(_) => contains_word(long, option.split('=').next().unwrap_or(option)),
+        // The text of a message may follow its letter.
+        None if option.starts_with("-m") => short.contains('m'),
+        None => option[1..].chars().all(|c| short.contains(c) || c.is_ascii_digit()),
+    };
+    let shows = |word: &Word| SHOWING_OPERANDS.contains(&(name, word.text.as_str()));
+    rest.iter().any(shows) || !options(rest).iter().all(is_known)
 }
 
 /// Whether git in `folder` uses the same repository as in `root`, with a plain `.git` folder.
