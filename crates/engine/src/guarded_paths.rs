@@ -92,16 +92,19 @@ pub(crate) struct GuardedHome<'a> {
     pub(crate) agent_folder: &'a Path,
     /// Folders whose `.claude` has settings of the session, resolved.
     pub(crate) settings_folders: &'a [PathBuf],
-    /// Folders that variables name as those of settings ([`config_folders`]).
+    /// Folders that variables name as those of settings or programs ([`config_folders`]).
     pub(crate) config_folders: &'a [PathBuf],
 }
 
-/// Returns the folders, resolved, that `CLAUDE_CONFIG_DIR` and `XDG_CONFIG_HOME` name: settings in them
-/// name programs to run, and their names are not known.
+/// Returns the folders, resolved, that `CLAUDE_CONFIG_DIR`, `XDG_CONFIG_HOME` and `PATH` name: settings in them
+/// name programs to run, or they contain the programs that the agent and commands without a sandbox run.
 pub(crate) fn config_folders(env: &BTreeMap<OsString, OsString>) -> Vec<PathBuf> {
-    let named = ["CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME"].iter().filter_map(|name| env.get(OsStr::new(name)));
+    let value = |name: &str| env.get(OsStr::new(name)).cloned();
+    let named = ["CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME"].into_iter().filter_map(value).map(PathBuf::from);
+    let path = value("PATH").unwrap_or_default();
+    let programs: Vec<PathBuf> = std::env::split_paths(&path).filter(|folder| folder.is_absolute()).collect();
     // A relative path starts in the folder that the agent was started in.
-    named.filter_map(|folder| resolve(&std::path::absolute(folder).ok()?)).collect()
+    named.chain(programs).filter_map(|folder| resolve(&std::path::absolute(folder).ok()?)).collect()
 }
 
 impl GuardedHome<'_> {
@@ -110,9 +113,17 @@ impl GuardedHome<'_> {
     /// it leads through none of them, or if home is not in the session's folders.
     pub(crate) fn hidden_name(self, path: &Path) -> Option<String> {
         let is_open = |folder: &&PathBuf| self.folders.iter().any(|open| open.starts_with(folder));
-        let config = self.config_folders.iter().filter(|folder| !is_open(folder)).map(PathBuf::as_path);
+        let is_inside = |folder: &&PathBuf| self.folders.iter().any(|open| folder.starts_with(open));
+        let config = self.config_folders.iter().filter(|folder| !is_open(folder) && is_inside(folder));
+        let config = config.map(PathBuf::as_path);
         if let Some(folder) = config.chain([self.agent_folder]).find(|folder| path.starts_with(folder)) {
             return folder.file_name().map(comparable);
+        }
+        // Other agents keep such a folder beside that of this one.
+        let beside = self.agent_folder.parent().and_then(|folder| path.strip_prefix(folder).ok());
+        let beside = beside.and_then(|path| path.iter().next()).filter(|name| is_agent_folder_name(name));
+        if let Some(name) = beside.filter(|_| is_agent_folder_name(self.agent_folder.file_name().unwrap_or_default())) {
+            return Some(comparable(name));
         }
         let home = self.home?;
         let name = comparable(path.strip_prefix(home).ok()?.iter().next()?);
@@ -120,6 +131,13 @@ impl GuardedHome<'_> {
         let innermost = innermost.max_by_key(|folder| folder.components().count())?;
         (name.starts_with('.') && home.starts_with(innermost)).then_some(name)
     }
+}
+
+/// What the names of the agent's own folders begin with.
+pub(crate) const AGENT_FOLDER_PREFIX: &str = "quipu-";
+
+fn is_agent_folder_name(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(AGENT_FOLDER_PREFIX.as_bytes())
 }
 
 /// Whether a path is guarded: as given, after its links are resolved, or as one of these links.

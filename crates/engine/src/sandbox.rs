@@ -51,13 +51,13 @@ pub enum SandboxProfile {
     /// Also writes in the session's folders, except guarded files. For commands that a mode or a
     /// setting approved.
     Workspace,
-    /// No sandbox. For commands that the user, a rule or the host approved.
+    /// No sandbox. For commands that the user or the host approved, or the rule `Bash`.
     #[default]
     None,
-    /// No sandbox. For commands that rules allow and whose names of files were checked: no command that could
-    /// replace these names may run beside it.
-    CheckedNames {
-        /// When the names are used.
+    /// No sandbox. For commands that rules allow by their words: no command may run beside it that could replace
+    /// the names of files in it, or whose names it could replace.
+    ByRule {
+        /// When it uses names of files.
         name_use: NameUse,
         /// Id of the last command that had started when they were checked.
         last_command: u64,

@@ -22,6 +22,7 @@ use crate::mcp::{self, McpClients, McpFiles};
 use crate::model::ModelAliases;
 use crate::options::Options;
 use crate::output::OutputStream;
+use crate::path::resolve;
 use crate::permission::{Behavior, EffectiveMode, Rule, RuleSet, RuleSource, apply_rules};
 use crate::queue::PromptQueue;
 use crate::request_env::RequestEnv;
@@ -86,15 +87,15 @@ impl Launch {
         }
     }
 
-    /// Changes to the worktree of `--worktree`. It is trusted if the root of its repository is: it has files of
-    /// the whole repository, whichever folder the session was started in.
+    /// Changes to the worktree of `--worktree`. A new one of the current commit is trusted if the root of its
+    /// repository is: it has the same files, whichever folder the session was started in.
     pub(crate) fn enter_worktree(&mut self) -> Result<(), EngineError> {
         let Some(worktree) = self.options.worktree.take() else { return Ok(()) };
         let root = git::git_root(&self.cwd).unwrap_or(&self.cwd);
         let trusted = trust::is_trusted(&self.options, root, self.var("HOME").map(Path::new), &self.config_folder());
-        let entered = worktree::enter(&worktree, &self.cwd, &self.env, trusted)?;
+        let (entered, is_from_head) = worktree::enter(&worktree, &self.cwd, &self.env, trusted)?;
         self.cwd = PathBuf::from(entered.path.text().unwrap_or_default());
-        if trusted {
+        if trusted && is_from_head {
             self.options.trusted_folders.push(self.cwd.clone());
         }
         self.worktree = Some(entered);
@@ -128,6 +129,7 @@ impl Launch {
         let left_out = trust::restrict_untrusted(&mut settings, &self.options, &local_folders, &state);
         left_out.into_iter().for_each(|text| output.warn_on_stderr(text));
         settings.remove_project_folders();
+        settings.problems.extend(self.remove_unsafe_programs());
         let dirs = self.options.plugin_dirs.iter().filter(|_| !self.options.safe_mode);
         let plugins: Vec<Plugin> =
             dirs.map(|plugin| Plugin::from_folder(&self.cwd, plugin, &mut settings.problems)).collect();
@@ -298,6 +300,23 @@ impl Launch {
         });
         crate::background::report_tasks(&session);
         Ok(session)
+    }
+
+    /// Removes the folders from `PATH` in which any file of the session would be a program: relative ones, and those
+    /// of the session. Returns a warning for each. A folder of programs inside the session's is guarded instead.
+    fn remove_unsafe_programs(&mut self) -> Vec<String> {
+        let Some(path) = self.env.get("PATH") else { return Vec::new() };
+        let folders: Vec<PathBuf> = std::env::split_paths(path).collect();
+        let add_dirs = self.options.add_dirs.iter().map(|folder| self.cwd.join(folder));
+        let session: Vec<PathBuf> = add_dirs.chain([self.cwd.clone()]).filter_map(|folder| resolve(&folder)).collect();
+        let is_safe =
+            |folder: &PathBuf| folder.is_absolute() && resolve(folder).is_some_and(|real| !session.contains(&real));
+        let (kept, removed): (Vec<PathBuf>, Vec<PathBuf>) = folders.into_iter().partition(is_safe);
+        if let Some(kept) = std::env::join_paths(kept).ok().and_then(|kept| kept.into_string().ok()) {
+            self.env.insert("PATH".to_owned(), kept);
+        }
+        let warning = |folder: PathBuf| format!("PATH: '{}', which is a folder of the session", folder.display());
+        removed.into_iter().map(warning).collect()
     }
 
     /// Reads user and managed settings, and adds their environment variables.

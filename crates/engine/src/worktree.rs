@@ -19,6 +19,7 @@ use crate::error::EngineError;
 use crate::git::git_root;
 use crate::options::Worktree;
 use crate::path::resolve;
+use crate::text_file;
 use crate::tool::SECRET_VARIABLES;
 
 /// The most bytes of a name.
@@ -27,14 +28,14 @@ const MAX_NAME_BYTES: usize = 64;
 /// Held while a worktree is made, because git and the list of ignored files are then written.
 static MAKING: Mutex<()> = Mutex::new(());
 
-/// Finds the worktree of a session in the repository of `cwd`, and creates it if it does not exist.
-/// Unless `trusted`, git runs nothing that the repository configures.
+/// Finds the worktree of a session in the repository of `cwd`, and creates it if it does not exist. Also returns
+/// whether it was created from the current commit. Unless `trusted`, git runs nothing that the repository configures.
 pub(crate) fn enter(
     worktree: &Worktree,
     cwd: &Path,
     env: &BTreeMap<String, String>,
     trusted: bool,
-) -> Result<WorktreeSession, EngineError> {
+) -> Result<(WorktreeSession, bool), EngineError> {
     let name = match worktree {
         Worktree::New => format!("session-{}", &crate::clock::new_id().as_str()[..8]),
         Worktree::Named(name) => name.clone(),
@@ -42,14 +43,15 @@ pub(crate) fn enter(
     find_or_create(name, cwd, env, trusted).map_err(|reason| EngineError::InvalidFlag { flag: "--worktree", reason })
 }
 
-/// Finds the worktree of this name in the repository of `cwd`, and creates it if it does not exist.
-/// The error says why it cannot be used.
+/// Finds the worktree of this name in the repository of `cwd`, and creates it if it does not exist. Also returns
+/// whether it was created from the current commit: another branch, or a folder that was there before, may have
+/// other files than the repository. The error says why it cannot be used.
 pub(crate) fn find_or_create(
     name: String,
     cwd: &Path,
     env: &BTreeMap<String, String>,
     trusted: bool,
-) -> Result<WorktreeSession, String> {
+) -> Result<(WorktreeSession, bool), String> {
     let Some(root) = git_root(cwd) else {
         return Err(format!("{} is not in a git repository", cwd.display()));
     };
@@ -73,11 +75,14 @@ pub(crate) fn find_or_create(
     }
     let branch = format!("worktree-{name}");
     let head = git.run_for_text(&["rev-parse", "HEAD"]).map_err(|error| format!("no commit to begin from: {error}"))?;
-    if !path.join(".git").exists() {
-        git.add_worktree(&path, &branch).map_err(|error| format!("cannot make {}: {error}", path.display()))?;
-    }
+    let is_from_head = match path.join(".git").exists() {
+        true => false,
+        false => {
+            git.add_worktree(&path, &branch).map_err(|error| format!("cannot make {}: {error}", path.display()))?
+        }
+    };
     let text = |value: String| Maybe::Value(value);
-    Ok(WorktreeSession {
+    let session = WorktreeSession {
         original_cwd: text(cwd.display().to_string()),
         pre_enter_original_cwd: text(cwd.display().to_string()),
         path: text(path.display().to_string()),
@@ -86,7 +91,8 @@ pub(crate) fn find_or_create(
         original_branch: text(crate::git::git_branch(cwd)),
         original_head_commit: text(head),
         ..WorktreeSession::default()
-    })
+    };
+    Ok((session, is_from_head))
 }
 
 /// Removes a worktree and its branch if nothing was changed or committed in it. Returns whether it was
@@ -99,6 +105,10 @@ pub(crate) fn remove_unchanged(
     let text = |field: &Maybe<String>| field.text().unwrap_or_default().to_owned();
     let (path, branch, head) = (text(&worktree.path), text(&worktree.branch), text(&worktree.original_head_commit));
     let Some(root) = worktree.original_cwd.text().and_then(|cwd| git_root(Path::new(cwd))) else { return Ok(false) };
+    // The repository of a linked worktree is elsewhere; only a trusted one is used.
+    if root.join(".git").is_dir() && !is_worktree_of(Path::new(&path), root) {
+        return Ok(false);
+    }
     let _making = MAKING.lock();
     let git = Git { root, env, trusted };
     let inside = Git { root: Path::new(&path), env, trusted };
@@ -112,6 +122,15 @@ pub(crate) fn remove_unchanged(
     git.run_for_text(&["worktree", "remove", &path])?;
     git.run_for_text(&["branch", "-D", &branch])?;
     Ok(true)
+}
+
+/// Whether the `.git` file of a worktree names a folder of this repository.
+fn is_worktree_of(path: &Path, root: &Path) -> bool {
+    let text = text_file::read(&path.join(".git"), Some(path), text_file::MAX_BYTES).unwrap_or_default();
+    let named = text.strip_prefix("gitdir:").map(|named| path.join(named.trim()));
+    let named = named.and_then(|named| fs::canonicalize(named).ok());
+    let all = fs::canonicalize(root.join(".git/worktrees")).ok();
+    named.as_deref().and_then(Path::parent) == all.as_deref() && all.is_some()
 }
 
 fn is_valid_name(name: &str) -> bool {
@@ -131,15 +150,8 @@ struct Git<'a> {
     trusted: bool,
 }
 
-/// The paths in `.git` that git writes when it creates a worktree, and their parents.
-const WRITTEN_PATHS: [&str; 8] =
-    ["worktrees", "refs", "refs/heads", "logs", "logs/refs", "logs/refs/heads", "info", "info/exclude"];
-
-/// The folders in `.git` with the files of commits.
-const OBJECT_FOLDERS: [&str; 3] = ["objects", "objects/info", "objects/pack"];
-
-/// The files in `.git` that git reads when it creates a worktree.
-const READ_FILES: [&str; 7] = ["HEAD", "config", "index", "packed-refs", "shallow", "info/exclude", "info/attributes"];
+/// The most files in the `.git` of a repository that is not trusted.
+const MAX_GIT_FILES: usize = 200_000;
 
 impl Git<'_> {
     /// Whether the repository keeps its files elsewhere, or settings that [`Git::safe_settings`] does
@@ -147,13 +159,10 @@ impl Git<'_> {
     /// settings, which git has since 2.54, run whatever `core.hooksPath` is.
     fn uses_external_files(&self) -> io::Result<bool> {
         let git = self.root.join(".git");
-        // Git would wait for a pipe.
-        let is_special = |name: &&str| git.join(name).symlink_metadata().is_ok_and(|data| !data.is_file());
-        let is_link = |name: &&str| git.join(name).is_symlink();
-        let has_link = WRITTEN_PATHS.iter().chain(&OBJECT_FOLDERS).any(is_link);
-        // Names folders with commits of other repositories.
-        let has_alternates = git.join("objects/info/alternates").symlink_metadata().is_ok();
-        if !git.symlink_metadata()?.is_dir() || has_link || has_alternates || READ_FILES.iter().any(is_special) {
+        // `commondir` names a folder elsewhere, and alternates those of other repositories.
+        let names = ["commondir", "objects/info/alternates"];
+        let has_name = names.iter().any(|name| git.join(name).symlink_metadata().is_ok());
+        if !git.symlink_metadata()?.is_dir() || has_name || has_special_files(&git) {
             return Ok(true);
         }
         let listed = self.run(&[], &["config", "--local", "--no-includes", "--null", "--name-only", "--list"])?;
@@ -165,8 +174,8 @@ impl Git<'_> {
         Ok(!listed.status.success() || String::from_utf8_lossy(&listed.stdout).split('\0').any(elsewhere))
     }
 
-    /// Creates a worktree, on a new branch or on the existing one of that name.
-    fn add_worktree(&self, path: &Path, branch: &str) -> io::Result<()> {
+    /// Creates a worktree, on a new branch or on the existing one of that name. Returns whether the branch is new.
+    fn add_worktree(&self, path: &Path, branch: &str) -> io::Result<bool> {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
         }
@@ -177,7 +186,7 @@ impl Git<'_> {
             true => &["worktree", "add", &path, branch],
             false => &["worktree", "add", "-b", branch, &path, "HEAD"],
         };
-        self.run_for_text(args).map(drop)
+        self.run_for_text(args).map(|_| !exists)
     }
 
     /// Makes git ignore the worktrees, in this clone only.
@@ -249,6 +258,25 @@ impl Git<'_> {
     }
 }
 
+/// Whether a folder contains a link, a pipe or a device, which git would write through or wait for, or too many
+/// files to know.
+fn has_special_files(folder: &Path) -> bool {
+    let mut open = vec![folder.to_owned()];
+    let mut visited = 0;
+    while let Some(folder) = open.pop() {
+        let Ok(entries) = folder.read_dir() else { return true };
+        for entry in entries {
+            visited += 1;
+            match entry.and_then(|entry| Ok((entry.file_type()?, entry.path()))) {
+                Ok((kind, path)) if kind.is_dir() => open.push(path),
+                Ok((kind, _)) if kind.is_file() && visited <= MAX_GIT_FILES => {}
+                _ => return true,
+            }
+        }
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -288,7 +316,8 @@ mod tests {
     fn nothing_of_an_untrusted_repository_runs() {
         let (temp, root, env) = hostile_repository();
         let ran = temp.path().join("ran");
-        let entered = enter(&Worktree::Named("mine".to_owned()), &root, &env, false).unwrap();
+        let (entered, is_from_head) = enter(&Worktree::Named("mine".to_owned()), &root, &env, false).unwrap();
+        assert!(is_from_head);
         let path = root.join(".claude/worktrees/mine");
         assert_eq!(entered.path.text(), Some(path.to_str().unwrap()));
         assert_eq!((entered.branch.text(), entered.original_branch.text()), (Some("worktree-mine"), Some("main")));
@@ -364,6 +393,12 @@ mod tests {
             fs::rename(git, git.with_file_name("moved")).unwrap();
             std::os::unix::fs::symlink("moved", git).unwrap();
         });
+        // The reflog of the new branch, the references in another format, and another repository.
+        check(|git, _| {
+            std::os::unix::fs::symlink("../../../../../../mine", git.join("logs/refs/heads/worktree-mine")).unwrap();
+        });
+        check(|git, _| std::os::unix::fs::symlink("../..", git.join("reftable")).unwrap());
+        check(|git, _| fs::write(git.join("commondir"), "../evil\n").unwrap());
         check(|git, _| {
             fs::rename(git, git.with_file_name("moved")).unwrap();
             fs::write(git, "gitdir: moved\n").unwrap();
@@ -376,8 +411,8 @@ mod tests {
         let named = Worktree::Named("mine".to_owned());
         enter(&named, &root, &env, false).unwrap();
         fs::write(root.join(".claude/worktrees/mine/kept"), "k").unwrap();
-        enter(&named, &root, &env, false).unwrap();
-        assert!(root.join(".claude/worktrees/mine/kept").exists());
+        let (_, is_from_head) = enter(&named, &root, &env, false).unwrap();
+        assert!(root.join(".claude/worktrees/mine/kept").exists() && !is_from_head);
         let git = Git { root: &root, env: &env, trusted: false };
         assert_eq!(git.run_for_text(&["status", "--porcelain"]).unwrap(), "");
     }
@@ -385,7 +420,7 @@ mod tests {
     #[test]
     fn a_worktree_is_removed_only_if_nothing_was_changed_in_it() {
         let (temp, root, env) = hostile_repository();
-        let create = |name: &str| find_or_create(name.to_owned(), &root, &env, false).unwrap();
+        let create = |name: &str| find_or_create(name.to_owned(), &root, &env, false).unwrap().0;
         let path = |name: &str| root.join(".claude/worktrees").join(name);
         let branches = || {
             let git = Git { root: &root, env: &env, trusted: false };
@@ -400,7 +435,10 @@ mod tests {
         fs::write(path("new").join("b.txt"), "b").unwrap();
         let inside = Git { root: &path("committed"), env: &env, trusted: false };
         inside.run_for_text(&["commit", "-q", "--allow-empty", "-m", "third"]).unwrap();
-        for (worktree, name) in [(edited, "edited"), (new, "new"), (committed, "committed")] {
+        // The file that names its repository names another one.
+        let moved = create("moved");
+        fs::write(path("moved").join(".git"), format!("gitdir: {}\n", temp.path().join("other").display())).unwrap();
+        for (worktree, name) in [(edited, "edited"), (new, "new"), (committed, "committed"), (moved, "moved")] {
             assert!(!remove_unchanged(&worktree, &env, false).unwrap(), "{name}");
             assert!(path(name).exists() && branches().contains(name), "{name}");
         }

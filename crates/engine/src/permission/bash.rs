@@ -122,9 +122,8 @@ fn evaluate_command(ctx: &PermissionContext<'_>, command: &str) -> Decision {
     if let Some(rule) = ctx.find_rule(Behavior::Allow, whole).filter(|_| ctx.mode != EffectiveMode::Plan) {
         let unclear = unclear.or_else(|| ask_if_files_unclear(ctx, possible, &folders));
         let unclear = unclear.filter(|_| rule.rule.content.is_none());
-        let git = script.ok().filter(|script| rule.rule.content.is_some() && script.commands.iter().any(runs_git));
-        let allowed = match git {
-            Some(script) => allow_literal_git(ctx, script, &folders, rule, last_command),
+        let allowed = match rule.rule.content {
+            Some(_) => allow_literally(ctx, command, script.ok(), &folders, rule, last_command),
             None => Decision::allow_unsandboxed(DecisionReason::from_rule(rule)),
         };
         return unclear.unwrap_or(allowed);
@@ -142,20 +141,24 @@ fn evaluate_command(ctx: &PermissionContext<'_>, command: &str) -> Decision {
     }
 }
 
-/// Decides about a command with git that a rule contains literally: the rule covers the session's repository,
-/// as other rules for git do.
-fn allow_literal_git(
+/// Decides about a command that a rule contains literally. Git in it is the session's repository, as for other
+/// rules.
+fn allow_literally(
     ctx: &PermissionContext<'_>,
-    script: &Script,
+    command: &str,
+    script: Option<&Script>,
     folders: &PossibleCwds,
     rule: &SourcedRule,
     last_command: u64,
 ) -> Decision {
-    let name_use = NameUse::Repository;
-    if !folders.is_session_repository(ctx.workspace) || !ctx.workspace.sandbox().allows_unsandboxed(Some(name_use)) {
-        return ask_for_commands(ctx, script.commands.iter().filter(|part| runs_git(part)).collect(), None);
+    let uses_git = script.is_none_or(|script| script.commands.iter().any(runs_git)) && command.contains("git");
+    let is_elsewhere = uses_git && script.is_some() && !folders.is_session_repository(ctx.workspace);
+    let name_use = if uses_git { NameUse::Repository } else { NameUse::Never };
+    if is_elsewhere || !ctx.workspace.sandbox().allows_unsandboxed(name_use) {
+        let parts = script.map(|script| script.commands.iter().collect()).unwrap_or_default();
+        return ask_for_commands(ctx, parts, None);
     }
-    let profile = SandboxProfile::CheckedNames { name_use, last_command };
+    let profile = SandboxProfile::ByRule { name_use, last_command };
     Decision::Allow { reason: DecisionReason::from_rule(rule), profile }
 }
 
@@ -445,9 +448,9 @@ fn unsandboxed_profile(
             name_uses.push(NameUse::Repository);
         }
     }
-    let name_use = name_uses.into_iter().max();
-    let profile = |name_use| SandboxProfile::CheckedNames { name_use, last_command };
-    ctx.workspace.sandbox().allows_unsandboxed(name_use).then(|| name_use.map_or(SandboxProfile::None, profile))
+    let name_use = name_uses.into_iter().max().unwrap_or(NameUse::Never);
+    let is_free = ctx.workspace.sandbox().allows_unsandboxed(name_use);
+    is_free.then_some(SandboxProfile::ByRule { name_use, last_command })
 }
 
 /// Asks about a command that would be allowed if a sandbox were available.

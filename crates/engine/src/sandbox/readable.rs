@@ -46,7 +46,11 @@ pub(super) fn program_folders(context: &CommandContext<'_>) -> Vec<PathBuf> {
     // A PATH entry that is the home folder or above it grants nothing.
     let narrow = |path: &PathBuf| path.parent().is_some() && home.as_ref().is_none_or(|home| !home.starts_with(path));
     let path = context.env.get(OsStr::new("PATH")).map(std::env::split_paths).into_iter().flatten();
-    let path = path.filter(|path| path.is_absolute()).filter_map(|path| resolve(&path));
+    // A command may have replaced one in the session's folders by a link that leads out of them.
+    let is_inside = |path: &Path| context.folders.iter().any(|folder| path.starts_with(folder));
+    let leads_out = |path: &Path, real: &Path| is_inside(path) && !is_inside(real);
+    let path = path.filter(|path| path.is_absolute());
+    let path = path.filter_map(|path| resolve(&path).filter(|real| !leads_out(&path, real)));
     let mut folders: Vec<PathBuf> = SYSTEM_FOLDERS.iter().map(PathBuf::from).chain(path.filter(narrow)).collect();
     folders.retain(|folder| folder.exists());
     folders.sort();
@@ -81,8 +85,12 @@ fn git_settings(context: &CommandContext<'_>) -> Vec<PathBuf> {
         config.into_iter().flat_map(|config| names.clone().map(|name| config.join(name))).collect();
     files.extend(home.map(|home| home.join(".gitconfig")));
     let mut at = 0;
+    // A file in the session's folders may name any other.
+    let is_own =
+        |file: &Path| resolve(file).is_some_and(|real| !context.folders.iter().any(|folder| real.starts_with(folder)));
     while let Some(file) = files.get(at).filter(|_| at < MAX_GIT_SETTINGS) {
-        let text = fs::read_to_string(file).unwrap_or_default();
+        let text = Some(file).filter(|file| is_own(file)).and_then(|file| fs::read_to_string(file).ok());
+        let text = text.unwrap_or_default();
         let named: Vec<PathBuf> = text.lines().filter_map(|line| named_settings_file(line, file, context)).collect();
         files.extend(named);
         at += 1;

@@ -101,6 +101,8 @@ pub(super) struct RestrictedPaths {
 pub(super) struct GuardedPath {
     pub(super) path: PathBuf,
     file: FileId,
+    /// What a link names; `None` if it is not a link. Another file may get the number of a removed one.
+    link: Option<PathBuf>,
     /// The file that a link points to; `None` if it does not exist or is where commands cannot replace
     /// it.
     target: Option<FileId>,
@@ -121,6 +123,7 @@ impl GuardedPath {
         Self {
             path: path.to_owned(),
             file: FileId::new(data),
+            link: data.is_symlink().then(|| fs::read_link(path).unwrap_or_default()),
             target: target.as_ref().map(FileId::new),
             is_replaceable: false,
         }
@@ -366,7 +369,15 @@ pub(super) fn find_settings(home: GuardedHome<'_>, writable: &[PathBuf]) -> Rest
     let is_inside = |path: &Path, set: &[PathBuf]| set.iter().any(|folder| path.starts_with(folder));
     for path in home.settings_folders.iter().flat_map(|folder| settings_paths(folder)) {
         let (Some(real), Ok(data)) = (resolve(&path), path.symlink_metadata()) else { continue };
-        // The walk finds those in the session's folders. A setting may open the folder by name.
+        // The walk finds those in the session's folders, unless a link leads to a place without a guarded name. A
+        // setting may open the folder by name.
+        let is_linked = real != path && is_inside(&path, home.folders) && is_inside(&real, home.folders);
+        if is_linked && real.exists() && !home.folders.contains(&real) {
+            let guarded = GuardedPath { is_replaceable: true, ..GuardedPath::new(&real, &data, writable) };
+            found.guarded.push(guarded);
+            found.read_only.push(real);
+            continue;
+        }
         let is_found = is_inside(&path, home.folders) || writable.contains(&path);
         let is_changeable = is_inside(&path, writable) || is_inside(&real, writable);
         // The agent itself replaces files in the folder.

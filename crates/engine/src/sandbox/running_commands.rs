@@ -7,11 +7,11 @@
 //! | starts | must not run at the same time |
 //! |---|---|
 //! | in the sandbox, can write | commands with names in use |
-//! | without a sandbox, names used at its start, or git later | commands in the sandbox that can write |
-//! | without a sandbox, names used throughout | those, and commands without a sandbox |
+//! | by a rule, without names | commands with names used throughout |
+//! | by a rule, names used at its start, or git | those, and commands in the sandbox that can write |
+//! | by a rule, names used throughout | all others that can write, with or without a sandbox |
 //!
-//! What rules allow without names is not started beside names that are used throughout either. That is
-//! checked only with its permission, because the user may approve it.
+//! What the user approves starts beside all of them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,6 +28,8 @@ const START_DURATION: Duration = Duration::from_secs(5);
 /// When a command without a sandbox uses the names that were checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NameUse {
+    /// It uses none.
+    Never,
     /// When it starts: it changes to a folder, or redirects to a file.
     AtStart,
     /// At any time until it ends git may look for its repository, which only commands in the sandbox are
@@ -46,6 +48,8 @@ struct CommandList {
     last_id: u64,
     /// Id of the last command in the sandbox that could write; 0 if there was none.
     last_writer: u64,
+    /// How many of them have ended.
+    ended_writers: u64,
     /// In the order in which they started.
     commands: Vec<Command>,
 }
@@ -55,6 +59,7 @@ struct Command {
     id: u64,
     /// The guarded paths that existed before a command in the sandbox; `None` without a sandbox.
     guarded_before: Option<Vec<GuardedPath>>,
+    /// `None` in the sandbox, and if the user approved it.
     name_use: Option<NameUse>,
     started_at: Instant,
 }
@@ -64,7 +69,7 @@ impl Command {
         match self.name_use {
             Some(NameUse::AtStart) => self.started_at.elapsed() < START_DURATION,
             Some(NameUse::Repository | NameUse::Throughout) => true,
-            None => false,
+            Some(NameUse::Never) | None => false,
         }
     }
 
@@ -77,12 +82,15 @@ impl CommandList {
     /// Whether a command may start that uses names; `checked_after` is the id of the last command that had
     /// started when they were checked.
     fn allows_names(&self, name_use: NameUse, checked_after: u64) -> bool {
-        match name_use {
+        let has_names = self.commands.iter().any(|command| command.name_use == Some(NameUse::Throughout));
+        let is_same = match name_use {
+            NameUse::Never => true,
             NameUse::AtStart | NameUse::Repository => {
                 self.last_writer <= checked_after && !self.commands.iter().any(Command::is_sandboxed)
             }
             NameUse::Throughout => self.last_id <= checked_after && self.commands.is_empty(),
-        }
+        };
+        is_same && !has_names
     }
 
     fn add(&mut self, guarded_before: Option<Vec<GuardedPath>>, name_use: Option<NameUse>) -> u64 {
@@ -95,6 +103,15 @@ impl CommandList {
     }
 }
 
+/// Why a command in the sandbox cannot start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NotAdded {
+    /// A command runs whose names are in use.
+    NamesInUse,
+    /// A command has ended since guarded paths were searched.
+    SearchAgain,
+}
+
 /// One running command; it ends on drop.
 #[derive(Debug)]
 pub(crate) struct RunningCommand {
@@ -103,13 +120,15 @@ pub(crate) struct RunningCommand {
 }
 
 impl RunningCommands {
-    /// Whether a command runs whose names are in use, now or only `throughout`.
-    pub(super) fn uses_names(&self, throughout: bool) -> bool {
-        let is_used = |command: &Command| match throughout {
-            true => command.name_use == Some(NameUse::Throughout),
-            false => command.uses_names(),
-        };
-        self.0.lock().commands.iter().any(is_used)
+    /// Whether a command runs whose names are in use.
+    pub(super) fn uses_names(&self) -> bool {
+        self.0.lock().commands.iter().any(Command::uses_names)
+    }
+
+    /// Returns how many commands in the sandbox that could write have ended, for
+    /// [`add_writer`](Self::add_writer).
+    pub(super) fn ended_writers(&self) -> u64 {
+        self.0.lock().ended_writers
     }
 
     /// Returns the id of the last command that has started, to be read before names are checked.
@@ -130,16 +149,22 @@ impl RunningCommands {
         before.any(|before| !before.iter().any(|guarded| guarded.path == path))
     }
 
-    /// Adds a command in the sandbox that can write and starts now, with the guarded paths that exist; `None` if
-    /// a command runs whose names are in use.
-    pub(super) fn add_writer(&self, guarded: Vec<GuardedPath>) -> Option<RunningCommand> {
+    /// Adds a command in the sandbox that can write and starts now. `guarded` are the guarded paths that exist,
+    /// searched after `ended_writers` had ended: what another one made and lost since then is still among them.
+    pub(super) fn add_writer(&self, guarded: Vec<GuardedPath>, ended_writers: u64) -> Result<RunningCommand, NotAdded> {
         let mut list = self.0.lock();
-        let is_free = !list.commands.iter().any(Command::uses_names);
-        is_free.then(|| RunningCommand { id: list.add(Some(guarded), None), all: self.clone() })
+        if list.commands.iter().any(Command::uses_names) {
+            return Err(NotAdded::NamesInUse);
+        }
+        if list.ended_writers != ended_writers {
+            return Err(NotAdded::SearchAgain);
+        }
+        Ok(RunningCommand { id: list.add(Some(guarded), None), all: self.clone() })
     }
 
-    /// Adds a command without a sandbox that starts now, with names that were checked after `last_id` had
-    /// started; `None` if these may lead elsewhere now.
+    /// Adds a command without a sandbox that starts now. `names` is `None` if the user approved it; otherwise when it
+    /// uses names, and the last command that had started when these were checked. Returns `None` if they may lead
+    /// elsewhere now.
     pub(super) fn add_unsandboxed(&self, names: Option<(NameUse, u64)>) -> Option<RunningCommand> {
         let mut list = self.0.lock();
         let is_free = names.is_none_or(|(name_use, last_id)| list.allows_names(name_use, last_id));
@@ -166,7 +191,10 @@ impl RunningCommand {
 impl Drop for RunningCommand {
     fn drop(&mut self) {
         self.guarded_before();
-        self.all.0.lock().commands.retain(|command| command.id != self.id);
+        let mut list = self.all.0.lock();
+        let is_writer = list.commands.iter().any(|command| command.id == self.id && command.is_sandboxed());
+        list.ended_writers += u64::from(is_writer);
+        list.commands.retain(|command| command.id != self.id);
     }
 }
 
@@ -174,25 +202,43 @@ impl Drop for RunningCommand {
 mod tests {
     use super::*;
 
+    fn add_writer(running: &RunningCommands) -> Result<RunningCommand, NotAdded> {
+        running.add_writer(Vec::new(), running.ended_writers())
+    }
+
+    fn add_by_rule(running: &RunningCommands, name_use: NameUse) -> Option<RunningCommand> {
+        running.add_unsandboxed(Some((name_use, running.last_id())))
+    }
+
     #[test]
     fn a_command_does_not_start_beside_one_that_could_replace_its_names() {
         let running = RunningCommands::default();
-        let check = |name_use| running.allows_names(name_use);
-        let writer = running.add_writer(Vec::new()).unwrap();
-        assert!(!check(NameUse::AtStart) && !check(NameUse::Throughout));
+        let allowed = || {
+            let all = [NameUse::Never, NameUse::AtStart, NameUse::Repository, NameUse::Throughout];
+            all.map(|name_use| running.allows_names(name_use))
+        };
+        let writer = add_writer(&running).unwrap();
+        assert_eq!(allowed(), [true, false, false, false]);
         drop(writer);
-        let server = running.add_unsandboxed(None).unwrap();
-        assert!(check(NameUse::AtStart) && !check(NameUse::Throughout));
+        let server = add_by_rule(&running, NameUse::Never).unwrap();
+        assert_eq!(allowed(), [true, true, true, false]);
         drop(server);
-        let held = running.add_unsandboxed(Some((NameUse::Throughout, running.last_id()))).unwrap();
-        assert!(running.add_writer(Vec::new()).is_none() && running.uses_names(true));
+        let held = add_by_rule(&running, NameUse::Throughout).unwrap();
+        assert_eq!(allowed(), [false; 4]);
+        assert_eq!(add_writer(&running).unwrap_err(), NotAdded::NamesInUse);
+        // The user approved it.
+        assert!(running.add_unsandboxed(None).is_some());
         drop(held);
-        let starting = running.add_unsandboxed(Some((NameUse::AtStart, running.last_id()))).unwrap();
-        assert!(running.add_writer(Vec::new()).is_none() && !running.uses_names(true));
+        let starting = add_by_rule(&running, NameUse::AtStart).unwrap();
+        assert!(add_writer(&running).is_err());
         running.0.lock().commands[0].started_at -= START_DURATION;
-        drop(running.add_writer(Vec::new()).unwrap());
+        drop(add_writer(&running).unwrap());
         drop(starting);
-        assert!(running.add_writer(Vec::new()).is_some());
+        let git = add_by_rule(&running, NameUse::Repository).unwrap();
+        running.0.lock().commands[0].started_at -= START_DURATION;
+        assert!(add_writer(&running).is_err());
+        drop(git);
+        assert!(add_writer(&running).is_ok());
     }
 
     #[test]
@@ -202,8 +248,18 @@ mod tests {
         drop(running.add_unsandboxed(None));
         assert!(running.add_unsandboxed(Some((NameUse::Throughout, before))).is_none());
         assert!(running.add_unsandboxed(Some((NameUse::AtStart, before))).is_some());
-        drop(running.add_writer(Vec::new()).unwrap());
+        drop(add_writer(&running).unwrap());
         assert!(running.add_unsandboxed(Some((NameUse::AtStart, before))).is_none());
-        assert!(running.add_unsandboxed(Some((NameUse::AtStart, running.last_id()))).is_some());
+        assert!(add_by_rule(&running, NameUse::AtStart).is_some());
+    }
+
+    #[test]
+    fn guarded_paths_are_searched_again_after_a_command_has_ended() {
+        let running = RunningCommands::default();
+        let writer = add_writer(&running).unwrap();
+        let ended = running.ended_writers();
+        drop(writer);
+        assert_eq!(running.add_writer(Vec::new(), ended).unwrap_err(), NotAdded::SearchAgain);
+        assert!(add_writer(&running).is_ok());
     }
 }

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use super::launchers::{Launched, Launchers};
 use super::policy::{NetworkAccess, Policy};
 use super::restricted_paths::{GuardedPath, PathMatcher, SandboxRestrictions, find_guarded_paths, find_settings};
-use super::running_commands::RunningCommand;
+use super::running_commands::{NotAdded, RunningCommand};
 use super::session_sandbox::{Sandbox, SandboxLevel};
 use super::{CommandContext, SandboxProfile, readable};
 use crate::clock::random_id;
 use crate::guarded_paths::{GuardedHome, config_folders};
-use crate::path::resolve;
+use crate::path::{resolve, without_dots};
 use crate::safe_file;
 
 /// Variables that commands in the profile `Read` get.
@@ -44,6 +44,9 @@ pub(crate) const USER_SHELL_FILE: &str = "user-shell.sh";
 
 /// Why a command that can write does not start.
 pub(super) const NAMES_IN_USE: &str = "a command that rules allow is running and uses files by name";
+
+/// How often guarded files are searched before a command if other commands end meanwhile.
+const MAX_SEARCHES: usize = 20;
 
 /// Maximum number of names that are tried for a file that is moved aside.
 const MAX_MOVED_NAMES: usize = 1000;
@@ -87,11 +90,7 @@ impl Sandbox {
             return Ok(None);
         }
         let Some(launchers) = self.launchers.clone() else { return Err("there is no launcher".to_owned()) };
-        let (mut policy, guarded, unwritable) = self.policy_for(profile, context)?;
-        let run = match profile {
-            SandboxProfile::Workspace => Some(self.running.add_writer(guarded).ok_or(NAMES_IN_USE)?),
-            _ => None,
-        };
+        let (mut policy, unwritable, run) = self.policy_and_run(profile, context)?;
         let temp = self.temp_root.join(format!("{id}.tmp"));
         DirBuilder::new().recursive(true).mode(0o700).create(&temp).map_err(|error| error.to_string())?;
         policy.temp_folder = temp.canonicalize().map_err(|error| error.to_string())?;
@@ -109,6 +108,28 @@ impl Sandbox {
         }))
     }
 
+    /// Builds the policy for a profile, and adds a command that can write to the running ones. Also returns what
+    /// matches the paths that must not be changed.
+    fn policy_and_run(
+        &self,
+        profile: SandboxProfile,
+        context: &CommandContext<'_>,
+    ) -> Result<(Policy, PathMatcher, Option<RunningCommand>), String> {
+        for _ in 0..MAX_SEARCHES {
+            let ended = self.running.ended_writers();
+            let (policy, guarded, unwritable) = self.policy_for(profile, context)?;
+            if profile != SandboxProfile::Workspace {
+                return Ok((policy, unwritable, None));
+            }
+            match self.running.add_writer(guarded, ended) {
+                Ok(run) => return Ok((policy, unwritable, Some(run))),
+                Err(NotAdded::NamesInUse) => return Err(NAMES_IN_USE.to_owned()),
+                Err(NotAdded::SearchAgain) => {}
+            }
+        }
+        Err("other commands ended all the time while guarded files were searched".to_owned())
+    }
+
     /// Builds the policy for a profile, and returns the guarded paths that exist and what matches the
     /// paths that must not be changed.
     pub(super) fn policy_for(
@@ -117,7 +138,7 @@ impl Sandbox {
         context: &CommandContext<'_>,
     ) -> Result<(Policy, Vec<GuardedPath>, PathMatcher), String> {
         let mounts = match (self.level(), profile) {
-            (_, SandboxProfile::None | SandboxProfile::CheckedNames { .. }) => return Ok(Default::default()),
+            (_, SandboxProfile::None | SandboxProfile::ByRule { .. }) => return Ok(Default::default()),
             (SandboxLevel::Full, _) => true,
             (SandboxLevel::WithoutMounts, SandboxProfile::Read) => false,
             (SandboxLevel::WithoutMounts, SandboxProfile::Workspace) => {
@@ -135,8 +156,10 @@ impl Sandbox {
             write.clone_from(folders);
             execute.extend(folders.iter().cloned());
             if settings.approves_sandboxed() {
-                let more = settings.filesystem.allow_write.iter().map(|path| context.absolute(path));
-                let more = more.map(|path| resolve(&path).unwrap_or(path));
+                let more: Vec<PathBuf> =
+                    settings.filesystem.allow_write.iter().map(|path| context.absolute(path)).collect();
+                let roots: Vec<PathBuf> = folders.iter().chain(&more).cloned().collect();
+                let more = more.iter().filter_map(|path| resolve_below(path, &roots));
                 write.extend(more.filter(|path| path.exists()));
                 // As documented: everything may be read that is not denied.
                 (read, execute) = (Vec::new(), vec![PathBuf::from("/")]);
@@ -176,7 +199,9 @@ impl Sandbox {
             (true, Some(true)) => NetworkAccess::WithUnixSockets,
             (true, _) => NetworkAccess::Internet,
         };
-        let pinned = folders_to_pin(found.covered.iter().chain(&found.read_only).chain(&found.links), &write);
+        // Another command could be starting, which finds a folder inside another one by name.
+        let pinned = found.covered.iter().chain(&found.read_only).chain(&found.links).chain(folders);
+        let pinned = folders_to_pin(pinned, &write);
         let policy = Policy {
             uses_mounts: mounts,
             readable: read,
@@ -192,6 +217,18 @@ impl Sandbox {
         };
         Ok((policy, found.guarded, restrictions.unwritable))
     }
+}
+
+/// Resolves a path; `None` if a link leads it out of one of the `roots` that contain it. Commands can write there,
+/// so the link may be theirs, and files of a project may be links.
+fn resolve_below(path: &Path, roots: &[PathBuf]) -> Option<PathBuf> {
+    let path = without_dots(path);
+    let real = resolve(&path)?;
+    let is_kept = |root: &PathBuf| match path.strip_prefix(without_dots(root)) {
+        Ok(below) if !below.as_os_str().is_empty() => resolve(root).is_some_and(|root| root.join(below) == real),
+        _ => true,
+    };
+    roots.iter().all(is_kept).then_some(real)
 }
 
 /// Returns the parent folders of some paths inside the writable folders, the outer ones first.

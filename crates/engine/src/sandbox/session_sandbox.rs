@@ -167,21 +167,27 @@ impl Sandbox {
     }
 
     /// Returns the id of the last command that has started, to be read before names are checked
-    /// ([`SandboxProfile::CheckedNames`]).
+    /// ([`SandboxProfile::ByRule`]).
     pub(crate) fn last_command(&self) -> u64 {
         self.running.last_id()
     }
 
-    /// Whether a command without a sandbox may start now. The user may approve it nevertheless.
-    pub(crate) fn allows_unsandboxed(&self, name_use: Option<NameUse>) -> bool {
-        !self.running.uses_names(true) && name_use.is_none_or(|name_use| self.running.allows_names(name_use))
+    /// Whether a command that rules allow may start now without a sandbox.
+    pub(crate) fn allows_unsandboxed(&self, name_use: NameUse) -> bool {
+        self.running.allows_names(name_use)
+    }
+
+    /// Starts git for the agent itself; `None` if a command runs that could make another repository for it. It ends
+    /// when the value is dropped.
+    pub(crate) fn start_git(&self) -> Option<RunningCommand> {
+        self.running.add_unsandboxed(Some((NameUse::Repository, self.running.last_id())))
     }
 
     /// Starts a command without a sandbox, which ends when the value is dropped; `None` if names that were
     /// checked may lead elsewhere now.
     pub(crate) fn start_unsandboxed(&self, profile: SandboxProfile) -> Option<RunningCommand> {
         let names = match profile {
-            SandboxProfile::CheckedNames { name_use, last_command } => Some((name_use, last_command)),
+            SandboxProfile::ByRule { name_use, last_command } => Some((name_use, last_command)),
             _ => None,
         };
         self.running.add_unsandboxed(names)
@@ -195,7 +201,7 @@ impl Sandbox {
     /// Checks whether a profile can be enforced now; the error says why not.
     pub(crate) fn check_available(&self, profile: SandboxProfile, context: &CommandContext<'_>) -> Result<(), String> {
         let result = match profile {
-            SandboxProfile::Workspace if self.running.uses_names(false) => Err(NAMES_IN_USE.to_owned()),
+            SandboxProfile::Workspace if self.running.uses_names() => Err(NAMES_IN_USE.to_owned()),
             _ => self.policy_for(profile, context).map(|_| ()),
         };
         if let Err(why) = &result {

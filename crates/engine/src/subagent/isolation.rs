@@ -39,7 +39,8 @@ impl AgentTool {
         let (session, name) = (Arc::clone(&self.session), format!("agent-{id}"));
         let create = move || {
             let (root, is_trusted) = (session.workspace.root(), session.trusts_repository());
-            let worktree = worktree::find_or_create(name, root, &session.env, is_trusted)?;
+            let _run = session.workspace.sandbox().start_git().ok_or("a command is running that can change files")?;
+            let (worktree, _) = worktree::find_or_create(name, root, &session.env, is_trusted)?;
             match folder_in_worktree(Path::new(worktree.path.text().unwrap_or_default()), root) {
                 Ok(folder) => Ok((worktree, folder)),
                 Err(reason) => {
@@ -61,7 +62,11 @@ impl SubagentRun {
         let text = |field: &Maybe<String>| field.text().unwrap_or_default().to_owned();
         let (path, branch) = (text(&worktree.path), text(&worktree.branch));
         let session = Arc::clone(&self.session);
-        let remove = move || worktree::remove_unchanged(&worktree, &session.env, session.trusts_repository());
+        let remove = move || match session.workspace.sandbox().start_git() {
+            Some(_run) => worktree::remove_unchanged(&worktree, &session.env, session.trusts_repository()),
+            // A command may still work in it.
+            None => Ok(false),
+        };
         if let Ok(Ok(true)) = tokio::task::spawn_blocking(remove).await {
             self.workspace.forget_worktree();
             return String::new();

@@ -128,7 +128,10 @@ impl Workspace {
         }
         let folders = std::mem::take(&mut options.folders);
         let own_outputs = options.output_folder.is_none();
-        let outputs = options.output_folder.take().unwrap_or_else(|| std::env::temp_dir().join(random_id("quipu-")));
+        let outputs = options
+            .output_folder
+            .take()
+            .unwrap_or_else(|| std::env::temp_dir().join(random_id(guarded_paths::AGENT_FOLDER_PREFIX)));
         let workspace = Self {
             cwd: Mutex::new(root.clone()),
             seen_files: SeenFiles::default(),

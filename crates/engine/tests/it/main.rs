@@ -12,6 +12,7 @@ mod read_tool;
 mod recordings;
 mod red_team;
 mod sandbox_attacks;
+mod sandbox_path_attacks;
 mod sandboxed_commands;
 mod search_tools;
 mod settings_attacks;

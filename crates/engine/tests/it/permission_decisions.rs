@@ -380,7 +380,8 @@ fn a_decision_has_its_reason() {
     let workspace = TestWorkspace::new();
     let decision =
         workspace.evaluate(PermissionMode::Default, &["allow Bash(make:*)"], "Bash", &json!({"command": "make"}));
-    let Decision::Allow { reason: DecisionReason::Rule { rule, source }, profile: SandboxProfile::None } = decision
+    let Decision::Allow { reason: DecisionReason::Rule { rule, source }, profile: SandboxProfile::ByRule { .. } } =
+        decision
     else {
         panic!("{decision:?}")
     };
@@ -403,7 +404,7 @@ fn a_text_runs_in_one_profile_or_asks() {
     let workspace = TestWorkspace::new();
     let rules = ["allow Bash(make:*)", "allow Bash(git status:*)"];
     let profile = |mode, command: &str| match workspace.evaluate(mode, &rules, "Bash", &json!({"command": command})) {
-        Decision::Allow { profile: SandboxProfile::CheckedNames { .. }, .. } => Some(SandboxProfile::None),
+        Decision::Allow { profile: SandboxProfile::ByRule { .. }, .. } => Some(SandboxProfile::None),
         Decision::Allow { profile, .. } => Some(profile),
         _ => None,
     };

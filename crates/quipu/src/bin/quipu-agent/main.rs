@@ -197,7 +197,7 @@ fn build_options(flags: Flags) -> Result<Options, EngineError> {
         bare: settings.bare || is_env_enabled("CLAUDE_CODE_SIMPLE"),
         safe_mode: settings.safe_mode || is_env_enabled("CLAUDE_CODE_SAFE_MODE"),
         sandbox: sandbox_switch()?,
-        sandbox_launcher: std::env::current_exe().ok(),
+        sandbox_launcher: own_program(),
     })
 }
 
@@ -247,4 +247,11 @@ fn in_full(error: &EngineError) -> String {
 
 fn print_warning(text: &str) {
     let _ = writeln!(std::io::stderr(), "warning: {text}");
+}
+
+/// The path that starts this program again. On Linux it is the running program itself, even if a command has
+/// replaced its file.
+fn own_program() -> Option<std::path::PathBuf> {
+    let running = std::path::Path::new("/proc/self/exe");
+    if running.exists() { Some(running.to_owned()) } else { std::env::current_exe().ok() }
 }

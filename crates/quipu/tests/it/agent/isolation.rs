@@ -89,6 +89,25 @@ fn a_subagent_in_a_worktree_changes_files_there_alone() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn no_worktree_is_made_beside_a_command_that_can_write() {
+    // In a folder without git, such a command could make the repository that git then uses.
+    let script = r#"
+- when: {subagent: true}
+  reply: Looked.
+- when: {result_of: Agent}
+  reply: Done.
+- when: {result_of: Bash}
+  reply: [{tool: Agent, input: {description: look, prompt: look, isolation: worktree}}]
+- reply: [{tool: Bash, input: {command: "touch x; sleep 20", run_in_background: true}}]
+"#;
+    let stage = repository(script);
+    let result = agent_result(&stage.lines(&["go", "--permission-mode", "acceptEdits"]));
+    assert!(result.contains("running") && result.contains("can change files"), "{result}");
+    assert!(worktrees(&stage).is_empty());
+}
+
+#[test]
 fn the_worktree_of_a_subagent_that_changes_nothing_is_removed() {
     let stage = repository(
         r#"
@@ -210,6 +229,25 @@ fn trust_in_a_folder_does_not_let_git_run_what_its_repository_configures() {
         assert_eq!(stage.folder.path.join("ran").exists(), runs, "{trusted}");
         assert!(!stage.folder.path.join("repo/.claude/worktrees/w/made").exists(), "{trusted}");
     }
+}
+
+#[test]
+fn a_worktree_that_was_there_before_needs_trust_of_its_own() {
+    let touch = "- when: {result_of: Bash}\n  reply: Done.\n- reply: [{tool: Bash, input: {command: touch made}}]";
+    let made = "repo/.claude/worktrees/w/made";
+    let stage = hostile_repository(touch, "repo");
+    lines_in_sub(&stage, &["go", "--worktree=w"]);
+    assert!(stage.folder.path.join(made).exists());
+    fs::remove_file(stage.folder.path.join(made)).unwrap();
+    lines_in_sub(&stage, &["go", "--worktree=w"]);
+    assert!(!stage.folder.path.join(made).exists());
+    // A branch of that name may have other files.
+    let stage = hostile_repository(touch, "repo");
+    let branch =
+        Command::new("git").args(["branch", "worktree-w"]).current_dir(stage.folder.path.join("repo")).status();
+    assert!(branch.unwrap().success());
+    lines_in_sub(&stage, &["go", "--worktree=w"]);
+    assert!(stage.folder.path.join("repo/.claude/worktrees/w").exists() && !stage.folder.path.join(made).exists());
 }
 
 #[test]

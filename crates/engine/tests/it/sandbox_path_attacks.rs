@@ -1,0 +1,216 @@
+//! Attempts of commands in the profile `Workspace` to move what the sandbox, the agent or later commands find by
+//! name: folders of programs, writable folders that are links, guarded links, folders inside others.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use quipu_engine::testing::permission::PermissionMode;
+use quipu_engine::testing::sandbox::SandboxProfile;
+use quipu_engine::testing::tool::{CallContext, Tool as _, Workspace, WorkspaceOptions};
+use quipu_engine::testing::tools::bash::Bash;
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::sandboxed_commands::{kernel_can, real_sandbox_options};
+use crate::{TestWorkspace, output_text};
+
+/// A session folder `p` beside a folder `outside` with a secret.
+struct Place {
+    _temp: TempDir,
+    root: PathBuf,
+}
+
+impl Place {
+    fn new() -> Self {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path().canonicalize().unwrap();
+        for folder in ["p", "outside"] {
+            fs::create_dir(root.join(folder)).unwrap();
+        }
+        fs::write(root.join("outside/secret"), "SECRET\n").unwrap();
+        Self { _temp: temp, root }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    /// A workspace in `p`, with more folders on PATH, further folders, and the settings of the sandbox.
+    fn workspace(&self, programs: &[&str], folders: &[&str], settings: serde_json::Value) -> Workspace {
+        let system = std::env::var_os("PATH").unwrap();
+        let programs = programs.iter().map(|name| self.path(name)).chain(std::env::split_paths(&system));
+        let path = std::env::join_paths(programs).unwrap();
+        let env: [(&str, OsString); 2] = [("PATH", path), ("HOME", self.path("outside").into())];
+        let mut sandbox = real_sandbox_options();
+        sandbox.settings = serde_json::from_value(settings).unwrap();
+        let options = WorkspaceOptions {
+            env: env.into_iter().map(|(name, value)| (name.into(), value)).collect(),
+            folders: folders.iter().map(|name| self.path(name)).collect(),
+            settings_folders: vec![self.path("p")],
+            sandbox,
+            ..WorkspaceOptions::default()
+        };
+        Workspace::new(self.path("p"), options)
+    }
+}
+
+async fn run(workspace: &Workspace, command: &str) -> String {
+    let call = CallContext { profile: SandboxProfile::Workspace, ..CallContext::new("toolu_1") };
+    output_text(&Bash.run(json!({"command": command}), workspace, &call).await)
+}
+
+#[tokio::test]
+async fn folders_of_programs_cannot_be_changed() {
+    if !kernel_can() {
+        return;
+    }
+    let place = Place::new();
+    fs::create_dir_all(place.path("p/.venv/bin")).unwrap();
+    let workspace = place.workspace(&["p/.venv/bin", "p/tools"], &[], json!({}));
+    let output = run(&workspace, "echo x > .venv/bin/git; mv .venv v; mkdir tools; echo x > tools/sh").await;
+    assert!(!place.path("p/.venv/bin/git").exists() && place.path("p/.venv").exists(), "{output}");
+    assert!(!place.path("p/tools").exists() && output.contains("needs approval"), "{output}");
+    let rules = quipu_engine::testing::permission::RuleSet::default();
+    let write = |path: &str| {
+        let input = json!({"file_path": path, "content": "x"});
+        let mode = PermissionMode::AcceptEdits;
+        quipu_engine::testing::permission::evaluate(mode, &rules, "Write", &input, &workspace)
+    };
+    assert_eq!(crate::decision_word(&write(".venv/bin/git")), "ask");
+    assert_eq!(crate::decision_word(&write(".venv/lib/a.py")), "allow");
+}
+
+#[tokio::test]
+async fn a_folder_of_programs_that_became_a_link_opens_nothing() {
+    if !kernel_can() {
+        return;
+    }
+    let place = Place::new();
+    let workspace = place.workspace(&["p/bin"], &[], json!({}));
+    symlink(place.path("outside"), place.path("p/bin")).unwrap();
+    let output = run(&workspace, "cat bin/secret").await;
+    assert!(!output.contains("SECRET"), "{output}");
+}
+
+#[tokio::test]
+async fn a_writable_folder_of_the_settings_does_not_lead_out_of_the_session() {
+    if !kernel_can() {
+        return;
+    }
+    let place = Place::new();
+    let workspace = place.workspace(&[], &[], json!({"enabled": true, "filesystem": {"allowWrite": ["dist", "a/b"]}}));
+    let outside = place.path("outside");
+    run(&workspace, &format!("mkdir -p a/b; ln -s {} dist; mv a c; mkdir a; ln -s {0} a/b", outside.display())).await;
+    let output = run(&workspace, "echo x > dist/made; echo x > a/b/made").await;
+    assert!(!place.path("outside/made").exists(), "{output}");
+    // A link that the user made outside is followed.
+    let place = Place::new();
+    fs::create_dir(place.path("cache")).unwrap();
+    symlink("cache", place.path("link")).unwrap();
+    let workspace =
+        place.workspace(&[], &[], json!({"enabled": true, "filesystem": {"allowWrite": [place.path("link")]}}));
+    let output = run(&workspace, &format!("echo x > {}/made", place.path("link").display())).await;
+    assert!(place.path("cache/made").exists(), "{output}");
+}
+
+#[tokio::test]
+async fn a_folder_of_the_session_inside_another_one_cannot_be_moved() {
+    if !kernel_can() {
+        return;
+    }
+    let place = Place::new();
+    fs::create_dir_all(place.path("p/x/sub")).unwrap();
+    fs::create_dir_all(place.path("outside/sub")).unwrap();
+    fs::write(place.path("outside/sub/secret"), "SECRET\n").unwrap();
+    let workspace = place.workspace(&[], &["p/x/sub"], json!({}));
+    run(&workspace, &format!("mv x y; ln -s {} x", place.path("outside").display())).await;
+    let output = run(&workspace, "cat x/sub/secret").await;
+    assert!(!output.contains("SECRET") && !place.path("p/x").is_symlink(), "{output}");
+}
+
+#[tokio::test]
+async fn included_git_settings_of_the_session_name_no_other_files() {
+    if !kernel_can() {
+        return;
+    }
+    let place = Place::new();
+    let included = place.path("p/settings").display().to_string();
+    fs::write(place.path("outside/.gitconfig"), format!("[include]\n\tpath = {included}\n")).unwrap();
+    let workspace = place.workspace(&[], &[], json!({}));
+    let secret = place.path("outside/secret");
+    run(&workspace, &format!("printf '[include]\\n\\tpath = {}\\n' > settings", secret.display())).await;
+    let output = run(&workspace, &format!("cat {}", secret.display())).await;
+    assert!(!output.contains("SECRET"), "{output}");
+}
+
+/// On many file systems a new file gets the number of the one that was removed just before.
+#[tokio::test]
+async fn a_file_does_not_take_the_place_of_a_guarded_link() {
+    if !kernel_can() {
+        return;
+    }
+    for target in ["none", "../outside/none"] {
+        let place = Place::new();
+        let workspace = place.workspace(&[], &[], json!({}));
+        for name in [".envrc", ".npmrc", ".mcp.json", ".claude"] {
+            symlink(target, place.path("p").join(name)).unwrap();
+        }
+        let command = "for i in .envrc .npmrc .mcp.json; do rm $i; echo x > $i; done; rm .claude; mkdir .claude";
+        let output = run(&workspace, command).await;
+        for name in [".envrc", ".npmrc", ".mcp.json", ".claude"] {
+            let path = place.path("p").join(name);
+            assert!(path.symlink_metadata().is_err() || path.is_symlink(), "{name} {target}: {output}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn settings_behind_a_link_to_the_session_are_guarded() {
+    if !kernel_can() {
+        return;
+    }
+    for existing in [false, true] {
+        let place = Place::new();
+        symlink(".", place.path("p/.claude")).unwrap();
+        if existing {
+            fs::write(place.path("p/settings.json"), "old").unwrap();
+        }
+        let workspace = place.workspace(&[], &[], json!({}));
+        let output = run(&workspace, "echo x > settings.json; touch made").await;
+        let text = fs::read_to_string(place.path("p/.claude/settings.json")).ok();
+        assert_eq!(text.as_deref(), existing.then_some("old"), "{output}");
+        assert!(place.path("p/made").exists(), "{output}");
+    }
+}
+
+#[tokio::test]
+async fn folders_of_other_agents_are_guarded() {
+    if !kernel_can() {
+        return;
+    }
+    let place = Place::new();
+    let other = place.path("p/quipu-0123/user-shell.sh");
+    fs::create_dir(other.parent().unwrap()).unwrap();
+    fs::write(&other, "old").unwrap();
+    let env = [("PATH".into(), std::env::var_os("PATH").unwrap())].into();
+    let options = WorkspaceOptions {
+        env,
+        sandbox: real_sandbox_options(),
+        output_folder: Some(place.path("p/quipu-own")),
+        ..WorkspaceOptions::default()
+    };
+    let workspace = Workspace::new(place.path("p"), options);
+    let output = run(&workspace, "echo x >> quipu-0123/user-shell.sh; touch made").await;
+    assert_eq!(fs::read_to_string(&other).unwrap(), "old", "{output}");
+    assert!(place.path("p/made").exists(), "{output}");
+}
+
+#[test]
+fn names_beside_the_folder_of_the_agent_are_not_guarded() {
+    let workspace = TestWorkspace::new();
+    let input = json!({"file_path": workspace.path("quipu-notes/a"), "content": "x"});
+    let decision = workspace.evaluate(PermissionMode::AcceptEdits, &[], "Write", &input);
+    assert_eq!(crate::decision_word(&decision), "allow", "{}", Path::new("quipu-notes").display());
+}
