@@ -24,6 +24,10 @@ pub type WriteObserver = Box<dyn Fn(&Path, &[Line]) + Send>;
 /// Queued entries beyond this number are written at once, which bounds memory.
 const MAX_QUEUED_ENTRIES: usize = 256;
 
+/// How long the thread sleeps after writing before it waits to be woken. Entries that are queued
+/// meanwhile need not wake it, because it wakes before they are due.
+const SLEEP_AFTER_WRITE: Duration = Duration::from_millis(100);
+
 /// How long to wait for a lock when the recorder is dropped.
 const LOCK_DEADLINE_ON_CLOSE: Duration = Duration::from_millis(200);
 
@@ -54,6 +58,16 @@ struct WriterQueue {
     is_synced: bool,
     observer: Option<WriteObserver>,
     closed: bool,
+    thread: ThreadState,
+}
+
+#[derive(Default)]
+enum ThreadState {
+    /// The thread looks at the queue before it sleeps.
+    #[default]
+    Running,
+    /// The thread sleeps until this time, or until it is woken if `until` is `None`.
+    Sleeping { until: Option<Instant> },
 }
 
 enum QueueItem {
@@ -191,7 +205,6 @@ impl Writer {
         let answer = Arc::new(Mutex::new(QueuedAssistant { entry: answer, state: QueuedState::Open }));
         let mut queue = lock(&self.shared.queue);
         let (now, follows) = (Instant::now(), !queue.items.is_empty());
-        let due_before = queue.next_due();
         queue.items.push_back(QueueItem::Assistant(Arc::clone(&answer)));
         if queue.items.len() >= MAX_QUEUED_ENTRIES {
             queue.flush_last_at = Some(now);
@@ -201,7 +214,7 @@ impl Writer {
             }
             queue.flush_last_at = Some(now + max_open_delay);
         }
-        self.wake_thread_if_due_earlier(queue, due_before);
+        self.wake_thread_if_due_earlier(queue);
         QueuedHandle(answer)
     }
 
@@ -209,21 +222,29 @@ impl Writer {
     pub(crate) fn write_within(&self, delay: Duration) {
         let mut queue = lock(&self.shared.queue);
         if !queue.items.is_empty() {
-            let (due, due_before) = (Instant::now() + delay, queue.next_due());
+            let due = Instant::now() + delay;
             queue.flush_last_at = Some(queue.flush_last_at.map_or(due, |at| at.min(due)));
-            self.wake_thread_if_due_earlier(queue, due_before);
+            self.wake_thread_if_due_earlier(queue);
         }
     }
 
-    /// Wakes the thread. The lock is released first, because the thread would wait for it.
+    /// Wakes the thread if it sleeps. The lock is released first, because the thread would wait for it.
     fn wake_thread(&self, queue: MutexGuard<'_, WriterQueue>) {
+        let is_sleeping = matches!(queue.thread, ThreadState::Sleeping { .. });
         drop(queue);
-        self.shared.wake.notify_one();
+        if is_sleeping {
+            self.shared.wake.notify_one();
+        }
     }
 
     /// Wakes the thread if it would sleep too long.
-    fn wake_thread_if_due_earlier(&self, queue: MutexGuard<'_, WriterQueue>, due_before: Option<Instant>) {
-        if due_before.is_none_or(|before| queue.next_due().is_some_and(|due| due < before)) {
+    fn wake_thread_if_due_earlier(&self, queue: MutexGuard<'_, WriterQueue>) {
+        let sleeps_too_long = match queue.thread {
+            ThreadState::Running => false,
+            ThreadState::Sleeping { until: None } => true,
+            ThreadState::Sleeping { until: Some(until) } => queue.next_due().is_some_and(|due| due < until),
+        };
+        if sleeps_too_long {
             self.wake_thread(queue);
         }
     }
@@ -262,6 +283,7 @@ impl WriterThread {
     fn run(&mut self) {
         let shared = Arc::clone(&self.shared);
         let mut queue = lock(&shared.queue);
+        let mut has_written = false;
         loop {
             let now = Instant::now();
             let next_due = queue.next_due();
@@ -273,39 +295,63 @@ impl WriterThread {
                 if closed {
                     return;
                 }
+                has_written = true;
                 let mut queue = lock(&shared.queue);
                 queue.is_synced = self.pending.is_empty() && self.serialize_error.is_none() && self.journal.is_synced();
                 queue
-            } else if let Some(due) = next_due {
-                shared.wake.wait_timeout(queue, due - now).unwrap_or_else(PoisonError::into_inner).0
             } else {
-                shared.wake.wait(queue).unwrap_or_else(PoisonError::into_inner)
+                let after_write = std::mem::take(&mut has_written).then(|| now + SLEEP_AFTER_WRITE);
+                let until = next_due.into_iter().chain(after_write).min();
+                queue.thread = ThreadState::Sleeping { until };
+                let mut queue = match until {
+                    Some(until) => {
+                        shared.wake.wait_timeout(queue, until - now).unwrap_or_else(PoisonError::into_inner).0
+                    }
+                    None => shared.wake.wait(queue).unwrap_or_else(PoisonError::into_inner),
+                };
+                queue.thread = ThreadState::Running;
+                queue
             };
         }
     }
 
     fn write_items(&mut self, ready: VecDeque<QueueItem>) {
+        // Commits that need no sync are written together with those after them.
+        let mut commits = Vec::new();
         let mut locked = None;
         for item in ready {
             match item {
                 QueueItem::Line(line) => self.pending.push_back(line),
                 QueueItem::Assistant(answer) => self.serialize_assistant(&answer),
-                QueueItem::Commit { sync, on_written: done } => {
-                    // After one deadline the later commits fail at once instead of waiting again.
-                    let written = match locked {
-                        Some(waited) => Err(AppendError::Locked { path: self.journal.path().to_owned(), waited }),
-                        None => self.append_pending(sync),
-                    };
-                    if let Err(AppendError::Locked { waited, .. }) = &written {
-                        locked = Some(*waited);
+                QueueItem::Commit { sync, on_written } => {
+                    commits.push(on_written);
+                    if sync {
+                        self.write_commits(&mut commits, true, &mut locked);
                     }
-                    done(written);
                 }
             }
         }
+        self.write_commits(&mut commits, false, &mut locked);
         if !self.pending.is_empty() && locked.is_none() {
             // Lines that fail here are tried again with the next commit, which reports the error.
             let _ = self.append_pending(false);
+        }
+    }
+
+    /// Writes the pending lines and reports the result to all `commits`. `locked` is how long an earlier
+    /// commit waited in vain for the lock.
+    fn write_commits(&mut self, commits: &mut Vec<OnWritten>, sync: bool, locked: &mut Option<Duration>) {
+        for on_written in commits.drain(..) {
+            // After one deadline the later commits fail at once instead of waiting again. After an
+            // append that succeeded there is nothing left to do for them.
+            let written = match *locked {
+                Some(waited) => Err(AppendError::Locked { path: self.journal.path().to_owned(), waited }),
+                None => self.append_pending(sync),
+            };
+            if let Err(AppendError::Locked { waited, .. }) = &written {
+                *locked = Some(*waited);
+            }
+            on_written(written);
         }
     }
 
