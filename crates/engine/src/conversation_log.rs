@@ -175,7 +175,9 @@ impl ConversationLog {
         let logged = request.to_logged(settled, self.request_log.last_shape());
         let messages = (settled, &request.messages[..]);
         let (lines, id) = self.request_log.log_call(logged, source, messages, &self.context, &self.envelope_defaults);
-        self.record_bookkeeping(&lines)?;
+        if let Some(recorder) = self.open_recorder()? {
+            recorder.queue_bookkeeping(&lines)?;
+        }
         Ok(Some(id))
     }
 

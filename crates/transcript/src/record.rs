@@ -192,6 +192,15 @@ impl Recorder {
         Ok(())
     }
 
+    /// Queues lines that are not part of the chain. They are written before the next recorded entry, or
+    /// within twice [`Durability::max_delay`]. An error is returned by the next call that waits.
+    pub fn queue_bookkeeping(&mut self, entries: &[Entry]) -> Result<(), AppendError> {
+        let lines: Result<Vec<Line>, _> =
+            entries.iter().map(|entry| Line::from_serialize(entry).map_err(AppendError::Serialize)).collect();
+        self.writer.queue_lines(lines?, self.durability.max_delay);
+        Ok(())
+    }
+
     /// Continues from an earlier entry. Later entries stay in the file as another branch.
     pub fn rewind_to(&mut self, to: &Uuid) -> Result<(), AppendError> {
         if !self.recorded_uuids.contains(to) {

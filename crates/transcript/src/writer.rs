@@ -182,16 +182,28 @@ impl Writer {
     /// Writes these lines, but leaves the unfinished assistant entries at the end of the queue.
     pub(crate) fn commit_before_open_entries(&self, lines: Vec<Line>, sync: bool, done: OnWritten) {
         let mut queue = lock(&self.shared.queue);
-        let open =
-            |item: &&QueueItem| matches!(item, QueueItem::Assistant(answer) if lock(answer).state == QueuedState::Open);
-        let answers = queue.items.iter().rev().take_while(open).count();
-        let at = queue.items.len() - answers;
-        let answers = queue.items.split_off(at);
+        let answers = queue.split_off_open();
         queue.items.extend(lines.into_iter().map(QueueItem::Line));
         queue.items.push_back(QueueItem::Commit { sync, on_written: done });
         queue.items.extend(answers);
         queue.queued_commits += 1;
         self.wake_thread(queue);
+    }
+
+    /// Queues lines before the unfinished assistant entries at the end of the queue. They are written
+    /// with the next commit or after `max_delay`, which an entry queued after them may begin anew once.
+    pub(crate) fn queue_lines(&self, lines: Vec<Line>, max_delay: Duration) {
+        let mut queue = lock(&self.shared.queue);
+        let due = Instant::now() + max_delay;
+        let answers = queue.split_off_open();
+        queue.items.extend(lines.into_iter().map(QueueItem::Line));
+        if answers.is_empty() {
+            queue.flush_last_at = Some(queue.flush_last_at.map_or(due, |at| at.min(due)));
+        } else {
+            queue.flush_at.get_or_insert(due);
+            queue.items.extend(answers);
+        }
+        self.wake_thread_if_due_earlier(queue);
     }
 
     /// Queues an assistant entry, which is written with the next commit or after `max_open_delay`. The
@@ -385,7 +397,15 @@ impl WriterThread {
 }
 
 impl WriterQueue {
-    /// When the next assistant entry must be written, even if nothing is committed.
+    /// Removes the unfinished assistant entries at the end of the queue and returns them.
+    fn split_off_open(&mut self) -> VecDeque<QueueItem> {
+        let is_open =
+            |item: &&QueueItem| matches!(item, QueueItem::Assistant(answer) if lock(answer).state == QueuedState::Open);
+        let open_count = self.items.iter().rev().take_while(is_open).count();
+        self.items.split_off(self.items.len() - open_count)
+    }
+
+    /// When the next queued entry must be written, even if nothing is committed.
     fn next_due(&self) -> Option<Instant> {
         self.flush_at.into_iter().chain(self.flush_last_at).min()
     }

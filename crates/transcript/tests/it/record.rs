@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use quipu_message::bookkeeping::CustomTitle;
 use quipu_message::user_assistant::Assistant;
 use quipu_message::{Entry, Json, Maybe, factory};
 use quipu_transcript::{AppendError, Durability, Fork, Recorder, TranscriptState, load_session};
@@ -92,6 +93,33 @@ fn a_queued_answer_is_written_without_being_asked_for() {
     let mut recorder = Recorder::create(&path, envelope_defaults(), durability).unwrap();
     recorder.queue_assistant(assistant("soon", &mut stamp)).unwrap();
     while read_chain(&path).is_empty() {
+        std::thread::yield_now();
+    }
+    recorder.close().unwrap();
+}
+
+#[test]
+fn queued_bookkeeping_is_written_before_the_next_entry_or_soon() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let mut stamp = SequentialStamps(0);
+    let titled = |title: &str| Entry::CustomTitle(Box::new(CustomTitle { title: title.into(), ..Default::default() }));
+    let lines = || std::fs::read_to_string(&path).unwrap().lines().count();
+    let mut recorder = Recorder::create(&path, envelope_defaults(), slow_durability()).unwrap();
+    recorder.record(&[to_entry(user("go", &mut stamp))]).unwrap();
+    recorder.queue_bookkeeping(&[titled("a")]).unwrap();
+    assert_eq!(lines(), 1, "still waiting");
+    recorder.queue_assistant(assistant("answer", &mut stamp)).unwrap();
+    recorder.queue_bookkeeping(&[titled("b")]).unwrap();
+    recorder.record(&[to_entry(user("next", &mut stamp))]).unwrap();
+    recorder.close().unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let at = |word: &str| text.find(&format!("\"{word}\"")).unwrap();
+    assert!(at("go") < at("a") && at("a") < at("b") && at("b") < at("answer") && at("answer") < at("next"), "{text}");
+
+    let mut recorder = Recorder::resume(&path, envelope_defaults(), fast_durability()).unwrap();
+    recorder.queue_bookkeeping(&[titled("soon")]).unwrap();
+    while lines() < 6 {
         std::thread::yield_now();
     }
     recorder.close().unwrap();
