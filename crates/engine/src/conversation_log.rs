@@ -181,8 +181,11 @@ impl ConversationLog {
         Ok(Some(id))
     }
 
-    /// Records entries of the conversation.
+    /// Records entries of the conversation. Without entries it does nothing.
     pub(crate) fn record(&mut self, entries: Vec<Entry>) -> Result<PendingWrite, AppendError> {
+        if entries.is_empty() {
+            return Ok(PendingWrite(None));
+        }
         let recorded = self.send_to_recorder(|recorder, done| recorder.record_then(&entries, done))?;
         for entry in entries {
             self.add_to_context(entry);
