@@ -27,7 +27,7 @@ use crate::permission::{
 };
 use crate::permission_store::store_update;
 use crate::sandbox::SandboxProfile;
-use crate::tool::{CallContext, Tool, ToolOutput};
+use crate::tool::{CallContext, Tool, ToolEffect, ToolOutput};
 
 /// Whether a call may run.
 pub(crate) enum PermissionOutcome {
@@ -132,6 +132,9 @@ impl AgentContext<'_> {
     /// reading its file needs permission.
     pub(crate) async fn precheck(&self, tool: &Arc<dyn Tool>, call: &ToolUse) -> Option<ToolOutput> {
         let input = call.input.to_value();
+        if tool.effect(&input) == ToolEffect::ReadOnly {
+            return None;
+        }
         let target = file_target(&call.name, &input, self.workspace)?;
         if !self.may_read(&target) {
             return None;

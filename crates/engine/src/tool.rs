@@ -54,8 +54,8 @@ pub trait Tool: Send + Sync {
     fn effect(&self, input: &Value) -> ToolEffect;
 
     /// Checks whether a call can succeed before the user is asked to permit it; returns the error
-    /// output if it cannot. Called only if the file may be read without asking, because the error
-    /// may reveal what the file contains.
+    /// output if it cannot. Called only if the call changes something, and if the file may be read
+    /// without asking, because the error may reveal what the file contains.
     fn precheck<'a>(
         &'a self,
         _input: &'a Value,
