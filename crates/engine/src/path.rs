@@ -52,8 +52,14 @@ fn follow_links(path: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
 ///
 /// For the agent's own files in folders where commands may have made links.
 pub(crate) fn resolve_without_links(folder: &Path, name: &Path) -> Option<PathBuf> {
-    let path = resolve(&std::path::absolute(folder).ok()?)?.join(name);
-    resolve(&path).filter(|real| *real == path)
+    let mut path = resolve(&std::path::absolute(folder).ok()?)?;
+    for part in name.components() {
+        path.push(part);
+        if !matches!(part, Component::Normal(_)) || std::fs::read_link(&path).is_ok() {
+            return None;
+        }
+    }
+    (path.as_os_str().len() <= MAX_PATH_BYTES).then_some(path)
 }
 
 /// A path as it was given and as it resolves. Permission rules compare both, and deny and ask

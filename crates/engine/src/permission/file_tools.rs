@@ -42,11 +42,14 @@ pub(super) fn evaluate(ctx: &PermissionContext<'_>, input: &Value, target: &Targ
         return decision;
     }
     let within = |folder: &PathBuf| target.real.as_ref().is_some_and(|real| real.starts_with(folder));
-    let outputs = [Some(workspace.output_folder().to_owned()), workspace.results_folder()];
-    let mut outputs = outputs.into_iter().flatten().filter_map(|folder| resolve(&folder));
     let is_script = is_agent_script(workspace.output_folder())(target);
-    let is_own_output = *ctx.tool == ToolName::Read && outputs.any(|folder| within(&folder)) && !is_script;
     let inside = workspace.folders().iter().any(within) && !pattern_leaves_folder && !is_script;
+    let outputs = || {
+        let outputs = [Some(workspace.output_folder().to_owned()), workspace.results_folder()];
+        outputs.into_iter().flatten().filter_map(|folder| resolve(&folder))
+    };
+    // Does not matter inside, and resolving the folders takes many system calls.
+    let is_own_output = !inside && *ctx.tool == ToolName::Read && !is_script && outputs().any(|folder| within(&folder));
     if workspace.is_confined() && !inside && !is_own_output {
         let message = format!(
             "{} Rules cannot allow it: the session is restricted.",
