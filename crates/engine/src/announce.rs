@@ -9,15 +9,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use quipu_conversation::Node;
-use quipu_message::attachment::{
-    self, Attachment, AttachmentEntry, EnvironmentSnapshot, ModelIdentityDetails, OutputStyleDetails,
-};
+use quipu_message::attachment::{self, Attachment, EnvironmentSnapshot, ModelIdentityDetails, OutputStyleDetails};
 use quipu_message::{Entry, Json, Maybe, ToolName};
 
 use crate::agent_context::AgentContext;
 use crate::attachments::rendered_attachment;
 use crate::clock::now;
+use crate::conversation_log::ConversationLog;
 use crate::git;
 use crate::instructions::InstructionFile;
 use crate::output_style::OutputStyle;
@@ -35,7 +33,7 @@ pub(crate) fn due_attachments(ctx: &AgentContext<'_>) -> Vec<Entry> {
     if ctx.session.options.bare {
         return Vec::new();
     }
-    let known = AnnouncedFacts::from_context(ctx.log().context());
+    let known = AnnouncedFacts::from_context(&ctx.log());
     let style = ctx.session.output_style().filter(|_| ctx.is_main());
     let facts = [
         known.environment_attachment(ctx),
@@ -51,12 +49,12 @@ pub(crate) fn due_attachments(ctx: &AgentContext<'_>) -> Vec<Entry> {
 
 /// The date; `None` if the context holds it.
 pub(crate) fn date_attachment(ctx: &AgentContext<'_>) -> Option<Entry> {
-    AnnouncedFacts::from_context(ctx.log().context()).date_attachment()
+    AnnouncedFacts::from_context(&ctx.log()).date_attachment()
 }
 
 /// The instruction files that the context holds, as JSON; `None` if it holds none.
-fn announced_instructions(context: &[Node]) -> Option<Json> {
-    context.iter().rev().filter_map(as_attachment).find_map(|line| match &line.attachment {
+fn announced_instructions(log: &ConversationLog) -> Option<Json> {
+    log.attachments().rev().find_map(|line| match &line.attachment {
         Attachment::Instructions(told) if line.rendered_role.text() == Some("user") => told.files.get().cloned(),
         _ => None,
     })
@@ -70,7 +68,7 @@ pub(crate) fn path_rule_attachments(ctx: &AgentContext<'_>, file: &Path) -> Vec<
     if fitting.is_empty() {
         return Vec::new();
     }
-    for line in ctx.log().context().iter().filter_map(as_attachment) {
+    for line in ctx.log().attachments() {
         if let Attachment::NestedMemory(told) = &line.attachment {
             fitting.retain(|rule| told.path.text() != Some(&*rule.path.to_string_lossy()));
         }
@@ -111,8 +109,8 @@ pub(crate) fn changed_file_attachments(ctx: &AgentContext<'_>) -> Vec<Entry> {
 
 /// The recorded system prompt; `None` if the context holds no record of this program. A record of
 /// Claude Code names tools that do not exist here.
-pub(crate) fn recorded_system_prompt(context: &[Node]) -> Option<Vec<String>> {
-    context.iter().rev().find_map(|node| match &as_attachment(node)?.attachment {
+pub(crate) fn recorded_system_prompt(log: &ConversationLog) -> Option<Vec<String>> {
+    log.attachments().rev().find_map(|line| match &line.attachment {
         Attachment::PromptSnapshot(snapshot) if snapshot.writer.text() == Some(SNAPSHOT_WRITER) => {
             snapshot.system_prompt.get()?.read().ok()
         }
@@ -123,7 +121,7 @@ pub(crate) fn recorded_system_prompt(context: &[Node]) -> Option<Vec<String>> {
 /// A record of the system prompt; `None` if the context holds one, or recording is off.
 pub(crate) fn system_prompt_record(ctx: &AgentContext<'_>) -> Option<Entry> {
     let wanted = ctx.session.agent_config().records_system_prompt && !ctx.session.options.bare;
-    if !wanted || recorded_system_prompt(ctx.log().context()).is_some() {
+    if !wanted || recorded_system_prompt(&ctx.log()).is_some() {
         return None;
     }
     let snapshot = attachment::PromptSnapshot {
@@ -152,9 +150,9 @@ struct AnnouncedFacts {
 }
 
 impl AnnouncedFacts {
-    fn from_context(context: &[Node]) -> Self {
+    fn from_context(log: &ConversationLog) -> Self {
         let mut known = Self::default();
-        for line in context.iter().filter_map(as_attachment) {
+        for line in log.attachments() {
             // Other programs send some of these as system messages, which our requests leave out.
             if line.rendered_role.text() != Some("user") {
                 continue;
@@ -364,11 +362,4 @@ impl AnnouncedFacts {
 fn shell_name(session: &Session) -> Option<String> {
     let path = Path::new(session.var("SHELL")?);
     Some(path.file_name()?.to_string_lossy().into_owned())
-}
-
-fn as_attachment(node: &Node) -> Option<&AttachmentEntry> {
-    match &node.entry {
-        Entry::Attachment(line) => Some(line),
-        _ => None,
-    }
 }

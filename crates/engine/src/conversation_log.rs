@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use quipu_api::Request;
 use quipu_conversation::{Node, for_api, is_media_too_large_error};
 use quipu_message::TranscriptMirror;
+use quipu_message::attachment::AttachmentEntry;
 use quipu_message::system::CompactBoundary;
 use quipu_message::user_assistant::{Assistant, User};
 use quipu_message::{Block, Entry, Line, Maybe, Message, Role, SessionId, Uuid};
@@ -65,6 +66,8 @@ pub(crate) struct ConversationLog {
     rewind_to: Option<Uuid>,
     /// The context of the model: everything since the last compaction.
     context: Vec<Node>,
+    /// Positions of the attachments in the context, which are few.
+    attachment_positions: Vec<usize>,
     encoded_prefix: EncodedPrefix,
     /// The log of API calls in the transcript.
     request_log: RequestLogWriter,
@@ -84,6 +87,7 @@ impl ConversationLog {
             is_persistent: persists,
             rewind_to: None,
             context: Vec::new(),
+            attachment_positions: Vec::new(),
             encoded_prefix: EncodedPrefix::default(),
             request_log: RequestLogWriter::default(),
             leaf_uuid: None,
@@ -96,6 +100,7 @@ impl ConversationLog {
     pub(crate) fn resume(&mut self, context: Vec<Node>, rewind_to: Option<Uuid>, stored: HashSet<String>) {
         self.leaf_uuid = rewind_to.clone().or_else(|| context.iter().rev().find_map(|node| node.uuid().cloned()));
         (self.context, self.rewind_to) = (context, rewind_to);
+        self.find_attachments();
         self.encoded_prefix = EncodedPrefix::default();
         self.request_log = RequestLogWriter::from_stored(stored);
     }
@@ -130,6 +135,20 @@ impl ConversationLog {
     /// The context of the model: everything since the last compaction.
     pub(crate) fn context(&self) -> &[Node] {
         &self.context
+    }
+
+    /// The attachments in the context.
+    pub(crate) fn attachments(&self) -> impl DoubleEndedIterator<Item = &AttachmentEntry> {
+        self.attachment_positions.iter().filter_map(|at| match &self.context[*at].entry {
+            Entry::Attachment(line) => Some(&**line),
+            _ => None,
+        })
+    }
+
+    fn find_attachments(&mut self) {
+        let entries = self.context.iter().enumerate();
+        let attachments = entries.filter(|(_, node)| matches!(node.entry, Entry::Attachment(_)));
+        self.attachment_positions = attachments.map(|(at, _)| at).collect();
     }
 
     /// The messages of the next request.
@@ -236,6 +255,7 @@ impl ConversationLog {
             queued.withdraw();
         }
         self.context.retain(|node| blocks.iter().all(|block| node.uuid() != Some(&block.uuid)));
+        self.find_attachments();
         before.map_or(Ok(()), |before| self.continue_from(before))
     }
 
@@ -274,6 +294,7 @@ impl ConversationLog {
         self.add_to_context(Entry::User(Box::new(summary)));
         let anchor = self.leaf_uuid.clone();
         self.context.extend(kept);
+        self.find_attachments();
         self.leaf_uuid = anchor;
         Ok(recorded)
     }
@@ -315,6 +336,9 @@ impl ConversationLog {
         let node = Node { line: 0, entry };
         if let Some(uuid) = node.uuid() {
             self.leaf_uuid = Some(uuid.clone());
+        }
+        if matches!(node.entry, Entry::Attachment(_)) {
+            self.attachment_positions.push(self.context.len());
         }
         self.context.push(node);
     }

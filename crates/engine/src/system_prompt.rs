@@ -30,7 +30,7 @@ praise, no summary of what is already visible.";
 /// with a newer version can still use the prompt cache; a compaction removes the record.
 pub(crate) fn session_system_prompt(session: &Session) -> Vec<String> {
     let records = session.agent_config().records_system_prompt;
-    let recorded = records.then(|| announce::recorded_system_prompt(session.log().context())).flatten();
+    let recorded = records.then(|| announce::recorded_system_prompt(&session.log())).flatten();
     recorded.unwrap_or_else(|| render_system_prompt(session))
 }
 

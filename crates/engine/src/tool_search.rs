@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use quipu_conversation::Node;
 use quipu_message::attachment::{Attachment, DeferredToolsRecord};
 use quipu_message::tool::ToolSearchInput;
 use quipu_message::tool::output::ToolSearchOutput;
@@ -14,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::agent_context::AgentContext;
 use crate::attachments::new_attachment;
+use crate::conversation_log::ConversationLog;
 use crate::model::ModelLimits;
 use crate::session::Session;
 use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
@@ -104,7 +104,7 @@ pub(crate) fn request_tools(ctx: &AgentContext<'_>) -> Vec<api::Tool> {
         offered.push(loaded_on_demand(placeholder));
     }
     let mut names: BTreeSet<ToolName> = offered.iter().map(|tool| tool.name.clone()).collect();
-    let loaded = loaded_tools(ctx.log().context());
+    let loaded = loaded_tools(&ctx.log());
     offered.extend(loaded.into_iter().filter(|tool| names.insert(tool.name.clone())));
     offered
 }
@@ -112,7 +112,7 @@ pub(crate) fn request_tools(ctx: &AgentContext<'_>) -> Vec<api::Tool> {
 /// The record of the tools that a search has loaded; `None` if the context holds all of them.
 pub(crate) fn loaded_tools_record(ctx: &AgentContext<'_>, output: &ToolOutput) -> Option<Entry> {
     let found: ToolSearchOutput = Json::from(output.raw.clone()?).read().ok()?;
-    let known: BTreeSet<ToolName> = loaded_tools(ctx.log().context()).into_iter().map(|tool| tool.name).collect();
+    let known: BTreeSet<ToolName> = loaded_tools(&ctx.log()).into_iter().map(|tool| tool.name).collect();
     let new = found.matches.into_iter().filter(|name| !known.contains(name));
     let entries: Vec<api::Tool> =
         new.filter_map(|name| Some(loaded_on_demand(ctx.find_tool(&name)?.definition()))).collect();
@@ -126,12 +126,9 @@ pub(crate) fn loaded_tools_record(ctx: &AgentContext<'_>, output: &ToolOutput) -
 }
 
 /// The loaded definitions in the context.
-fn loaded_tools(context: &[Node]) -> Vec<api::Tool> {
-    let records = context.iter().filter_map(|node| match &node.entry {
-        Entry::Attachment(line) => match &line.attachment {
-            Attachment::DeferredToolsRecord(record) => record.entries.get()?.read::<Vec<api::Tool>>().ok(),
-            _ => None,
-        },
+fn loaded_tools(log: &ConversationLog) -> Vec<api::Tool> {
+    let records = log.attachments().filter_map(|line| match &line.attachment {
+        Attachment::DeferredToolsRecord(record) => record.entries.get()?.read::<Vec<api::Tool>>().ok(),
         _ => None,
     });
     records.flatten().collect()

@@ -15,7 +15,7 @@ use crate::usage::float_number;
 pub(crate) fn due_instructions(ctx: &AgentContext<'_>) -> Option<Entry> {
     let session = ctx.session;
     let is_first = session.memory.take_instructions_unsent();
-    let known = announced_instructions(ctx.log().context());
+    let known = announced_instructions(&ctx.log());
     if !is_first && known.is_some() {
         return None;
     }
