@@ -3,11 +3,13 @@
 
 use std::sync::Arc;
 
-use quipu_message::Json;
 use quipu_message::api::{self, Tool};
+use quipu_message::hash::json_hash;
+use quipu_message::{Block, Json};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::request::{CacheTtl, Request};
+use crate::request::{CacheTtl, Request, set_cache_breakpoints};
 
 /// Cache breakpoints are in this many messages at the end.
 const MAX_BREAKPOINT_MESSAGES: usize = 6;
@@ -26,33 +28,52 @@ pub struct LoggedRequest {
 /// System prompt and tools of a request, which seldom change between calls.
 #[derive(Debug, Default, PartialEq)]
 pub struct LoggedShape {
-    /// Both as a JSON object, without the cache breakpoints.
-    pub value: Value,
+    /// Both as a JSON object, without the cache breakpoints; `null` if they nest too deeply to be read.
+    pub json: Json,
+    /// Hash of `json`.
+    pub hash: String,
     breakpoints: Vec<Value>,
     system: Vec<String>,
     tools: Vec<Tool>,
     cache_ttl: CacheTtl,
 }
 
+/// The JSON of a shape.
+#[derive(Serialize)]
+struct SystemAndTools {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    system: Vec<Block>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool>,
+}
+
 impl LoggedShape {
     fn new(request: &Request) -> Self {
         let Request { system, tools, cache_ttl, .. } = request;
-        let mut copy =
-            Request { system: system.clone(), tools: tools.clone(), cache_ttl: *cache_ttl, ..Request::default() };
         let mut shape = Self { system: system.clone(), tools: tools.clone(), cache_ttl: *cache_ttl, ..Self::default() };
-        // A tool whose schema nests too deeply leaves nothing to log.
-        let Value::Object(mut fields) = Json::from_serialize(&copy.take_wire_request()).to_value() else {
-            return shape;
-        };
-        let mut value = Map::new();
-        for name in ["system", "tools"] {
-            if let Some(mut parts) = fields.shift_remove(name) {
-                extract_breakpoints(&mut parts, &[name.into()], &mut shape.breakpoints);
-                value.insert(name.to_owned(), parts);
-            }
+        let (mut system, mut tools) = (request.system_blocks(), shape.tools.clone());
+        if let Some(breakpoint) = cache_ttl.cache_control() {
+            set_cache_breakpoints(&mut tools, &mut system, &mut [], &breakpoint);
         }
-        shape.value = Value::Object(value);
+        for (index, block) in system.iter().enumerate() {
+            shape.add_breakpoint("system", index, block.cache_control().cloned());
+        }
+        for (index, tool) in tools.iter_mut().enumerate() {
+            shape.add_breakpoint("tools", index, std::mem::take(&mut tool.cache_control).into_option());
+        }
+        let json = Json::from_serialize(&SystemAndTools { system: request.system_blocks(), tools });
+        // A tool whose schema nests too deeply leaves nothing to log.
+        let value = json.to_value();
+        if !value.is_null() {
+            (shape.hash, shape.json) = (json_hash(&value), json);
+        }
         shape
+    }
+
+    fn add_breakpoint(&mut self, list: &str, index: usize, breakpoint: Option<Json>) {
+        if let Some(breakpoint) = breakpoint {
+            self.breakpoints.push(json!({"path": [list, index], "value": breakpoint.to_value()}));
+        }
     }
 
     fn is_of(&self, request: &Request) -> bool {
@@ -67,7 +88,7 @@ impl Request {
     pub fn to_logged(&mut self, messages_before: usize, last_shape: Option<&Arc<LoggedShape>>) -> LoggedRequest {
         let last_shape = last_shape.filter(|shape| shape.is_of(self));
         let shape = last_shape.map_or_else(|| Arc::new(LoggedShape::new(self)), Arc::clone);
-        if shape.value.is_null() {
+        if shape.json.is_null() {
             return LoggedRequest::default();
         }
         let mut wire = self.wire_without_shape();
@@ -106,19 +127,9 @@ impl Request {
     }
 }
 
-/// Removes the breakpoints from a list and adds each, with its path, to `breakpoints`.
-fn extract_breakpoints(list: &mut Value, path: &[Value], breakpoints: &mut Vec<Value>) {
-    for (index, part) in list.as_array_mut().into_iter().flatten().enumerate() {
-        if let Some(breakpoint) = part.as_object_mut().and_then(|fields| fields.shift_remove("cache_control")) {
-            let path: Vec<Value> = path.iter().cloned().chain([Value::from(index)]).collect();
-            breakpoints.push(json!({"path": path, "value": breakpoint}));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use quipu_message::{Block, Message, Role};
+    use quipu_message::{Message, Role};
 
     use super::*;
 
@@ -149,7 +160,7 @@ mod tests {
         };
         let logged = request.to_logged(10, None);
         assert!(request.messages.len() == 3 && request.system == ["Be brief."]);
-        assert_eq!(logged.shape.value, json!({"system": [{"type": "text", "text": "Be brief."}]}));
+        assert_eq!(logged.shape.json.to_value(), json!({"system": [{"type": "text", "text": "Be brief."}]}));
         let betas = json!(["effort-2025-11-24"]);
         let params =
             json!({"model": "claude-opus-5-5", "betas": betas, "max_tokens": 9, "output_config": {"effort": "low"}});
@@ -168,6 +179,6 @@ mod tests {
         request.system.push("Be kind.".into());
         let changed = request.to_logged(10, Some(&logged.shape));
         assert_eq!(changed, request.to_logged(10, None));
-        assert_eq!(changed.shape.value["system"][1]["text"], "Be kind.");
+        assert_eq!(changed.shape.json.to_value()["system"][1]["text"], "Be kind.");
     }
 }

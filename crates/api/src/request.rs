@@ -216,7 +216,7 @@ impl Request {
 
     /// System prompt, tools and messages, with the cache breakpoints set.
     fn take_prompt(&mut self) -> api::Request {
-        let mut system: Vec<Block> = self.system.iter().filter(|s| !s.is_empty()).map(Block::new_text).collect();
+        let mut system = self.system_blocks();
         let (mut tools, mut messages) = (std::mem::take(&mut self.tools), std::mem::take(&mut self.messages));
         if let Some(breakpoint) = self.cache_ttl.cache_control() {
             let end = messages.len().saturating_sub(usize::from(self.has_uncached_tail));
@@ -229,6 +229,11 @@ impl Request {
             tool_choice: self.tool_choice.as_ref().map(ToolChoiceMode::to_wire).into(),
             ..api::Request::default()
         }
+    }
+
+    /// The system prompt as blocks, without cache breakpoints.
+    pub(crate) fn system_blocks(&self) -> Vec<Block> {
+        self.system.iter().filter(|s| !s.is_empty()).map(Block::new_text).collect()
     }
 
     fn metadata(&self) -> Option<Json> {
@@ -255,7 +260,12 @@ fn message_list_offset(model: &str) -> serde_json::Result<usize> {
 /// The API looks back only twenty blocks from a breakpoint for a prefix that it has cached.
 /// The fourth one is where the last breakpoint of the previous call was, so the cache is
 /// found however many blocks came in between.
-fn set_cache_breakpoints(tools: &mut [Tool], system: &mut [Block], messages: &mut [Message], breakpoint: &Json) {
+pub(crate) fn set_cache_breakpoints(
+    tools: &mut [Tool],
+    system: &mut [Block],
+    messages: &mut [Message],
+    breakpoint: &Json,
+) {
     // Tools that are loaded on demand are not part of the prefix.
     if let Some(tool) = tools.iter_mut().rev().find(|tool| !tool.defer_loading.is_true()) {
         tool.cache_control = Maybe::Value(breakpoint.clone());
@@ -280,7 +290,7 @@ fn set_message_breakpoint(message: &mut Message, breakpoint: &Json) {
 }
 
 impl CacheTtl {
-    fn cache_control(self) -> Option<Json> {
+    pub(crate) fn cache_control(self) -> Option<Json> {
         let ttl = match self {
             Self::Off => return None,
             Self::FiveMinutes => Maybe::Absent,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use quipu_api::{LoggedRequest, LoggedShape};
 use quipu_conversation::Node;
 use quipu_message::bookkeeping::{ApiRequest, ApiRequestBlob, ApiRequestShape};
-use quipu_message::hash::{json_hash, message_hash};
+use quipu_message::hash::message_hash;
 use quipu_message::{Block, Entry, Json, Maybe, Message, MessageId, Role};
 use quipu_transcript::EnvelopeDefaults;
 
@@ -21,9 +21,9 @@ const MAX_RUN_BLOCKS: usize = 256;
 pub(super) struct RequestLogWriter {
     /// Hashes of the shapes and messages that have entries of their own.
     stored_hashes: HashSet<String>,
-    /// The shape of the last call and its hash: it seldom changes, and encoding and hashing it takes
-    /// longer than everything else here.
-    last_shape: Option<(Arc<LoggedShape>, String)>,
+    /// The shape of the last call: it seldom changes, and encoding and hashing it takes longer than
+    /// everything else here.
+    last_shape: Option<Arc<LoggedShape>>,
     last_call: Option<LoggedCall>,
     /// The encoded messages that no call has named yet.
     pending_encoded: Vec<HashedMessage>,
@@ -133,7 +133,7 @@ impl RequestLogWriter {
 
     /// The shape of the last call.
     pub(super) fn last_shape(&self) -> Option<&Arc<LoggedShape>> {
-        self.last_shape.as_ref().map(|(shape, _)| shape)
+        self.last_shape.as_ref()
     }
 
     /// Earlier messages have changed: the next call names all its messages.
@@ -203,20 +203,14 @@ impl RequestLogWriter {
         let (session_id, agent_id) = (Maybe::Value(facts.session_id.clone()), Maybe::from(facts.agent_id.clone()));
         let (timestamp, version) = (Maybe::Value(now()), Maybe::Value(facts.version.clone()));
         let mut lines = Vec::new();
-        let shape_hash = match &self.last_shape {
-            Some((shape, hash)) if Arc::ptr_eq(shape, &request.shape) => hash.clone(),
-            _ => {
-                let hash = json_hash(&request.shape.value);
-                self.last_shape = Some((Arc::clone(&request.shape), hash.clone()));
-                hash
-            }
-        };
+        let shape_hash = request.shape.hash.clone();
+        self.last_shape = Some(Arc::clone(&request.shape));
         if self.stored_hashes.insert(shape_hash.clone()) {
             lines.push(Entry::ApiRequestShape(Box::new(ApiRequestShape {
                 session_id: session_id.clone(),
                 agent_id: agent_id.clone(),
                 shape_hash: shape_hash.clone(),
-                shape: Json::from(request.shape.value.clone()),
+                shape: request.shape.json.clone(),
                 timestamp: timestamp.clone(),
                 version: version.clone(),
                 ..ApiRequestShape::default()
