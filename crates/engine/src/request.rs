@@ -64,7 +64,7 @@ impl AgentContext<'_> {
             context_management,
             cache_ttl: env.cache,
             betas,
-            device_id: session.device_id(),
+            device_id: session.device_id.clone(),
             session_id: Some(session.identity.id()),
             agent_id: self.subagent().map(|subagent| subagent.id.clone()),
             extra_body: env.extra_body.clone(),

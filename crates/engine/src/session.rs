@@ -65,6 +65,8 @@ pub(crate) struct Session {
     pub(crate) env_script: String,
     /// The user's folder of settings and sessions.
     pub config_folder: PathBuf,
+    /// An id for that folder, the same in every session.
+    pub(crate) device_id: String,
     /// The folder that the project's settings are read from.
     pub project_folder: PathBuf,
     /// The folders that local settings are read from, lowest precedence first.
@@ -287,12 +289,6 @@ impl Session {
         self.workspace.tasks().find(&notice.task_id).is_none_or(|task| !task.is_seen())
     }
 
-    /// An id for the user's configuration folder, the same in every session.
-    pub(crate) fn device_id(&self) -> String {
-        let digest = Sha256::digest(self.config_folder.as_os_str().as_encoded_bytes());
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
-    }
-
     /// The source of the API key: a variable, `apiKeyHelper`, or `none`.
     pub(crate) fn api_key_source(&self) -> &'static str {
         credential::source(self.client.endpoint().credential.as_ref()).unwrap_or("none")
@@ -350,6 +346,12 @@ impl Session {
         let text = self.agent_config().json_schema.clone()?;
         Json::parse(&text).ok()
     }
+}
+
+/// The id for the user's folder of settings and sessions.
+pub(crate) fn device_id(config_folder: &Path) -> String {
+    let digest = Sha256::digest(config_folder.as_os_str().as_encoded_bytes());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl std::fmt::Debug for Session {

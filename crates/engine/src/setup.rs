@@ -29,7 +29,7 @@ use crate::request_env::RequestEnv;
 use crate::resume::ResumePoint;
 use crate::sandbox;
 use crate::session::{
-    Activity, AgentConfig, ENV_FILE_VARIABLE, Identity, MAX_ENV_FILE_BYTES, Memory, ModelChoice, ModelParameters,
+    self, Activity, AgentConfig, ENV_FILE_VARIABLE, Identity, MAX_ENV_FILE_BYTES, Memory, ModelChoice, ModelParameters,
     Permissions, Session,
 };
 use crate::settings::{self, ProjectFolder, Settings, SettingsFolders};
@@ -286,6 +286,7 @@ impl Launch {
             hook_env,
             env_script,
             env: self.env,
+            device_id: session::device_id(&config),
             config_folder: config,
             project_folder: project,
             local_folders,

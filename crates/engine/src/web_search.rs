@@ -128,7 +128,7 @@ impl WebSearch {
             tools: vec![tool],
             tool_choice: Some(ToolChoiceMode::Auto),
             cache_ttl: CacheTtl::Off,
-            device_id: self.session.device_id(),
+            device_id: self.session.device_id.clone(),
             session_id: Some(id),
             model: model::wire_name(&model).to_owned(),
             ..Request::default()
