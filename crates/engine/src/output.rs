@@ -207,7 +207,8 @@ impl<W: Write, E: Write> Printer<W, E> {
     }
 
     fn print(&mut self, text: &str) {
-        let written = writeln!(self.out, "{text}").and_then(|()| self.out.flush());
+        // With one write, so that the reader is woken once.
+        let written = self.out.write_all(format!("{text}\n").as_bytes()).and_then(|()| self.out.flush());
         if let Err(error) = written {
             self.reader_gone.cancel();
             if error.kind() != ErrorKind::BrokenPipe {
