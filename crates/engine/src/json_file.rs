@@ -1,12 +1,11 @@
 //! Changing a JSON file that other programs write too.
 
-use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::clock::random_id;
+use crate::safe_file;
 use crate::state_file;
 use crate::text_file;
 
@@ -18,27 +17,18 @@ pub(crate) fn edit_object(
     within: Option<&Path>,
     change: impl FnOnce(&mut Map<String, Value>),
 ) -> io::Result<()> {
-    let mut object: Map<String, Value> = match text_file::read(path, within, state_file::MAX_BYTES) {
+    // The target of a link is replaced, not the link. If a folder becomes a link from now on, that is an error.
+    let real = text_file::resolve_within(path, within)?;
+    let read = text_file::read_resolved(&real, state_file::MAX_BYTES).and_then(text_file::into_text);
+    let mut object: Map<String, Value> = match read {
         Ok(text) if text.trim().is_empty() => Map::new(),
         Ok(text) => serde_json::from_str(&text)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => Map::new(),
         Err(error) => return Err(error),
     };
     change(&mut object);
-    fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
-    // The target of a link is replaced, not the link.
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let fresh = path.with_extension(random_id("json."));
-    let mut options = fs::OpenOptions::new();
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.write(true).create_new(true).open(&fresh)?;
-    if let Ok(old) = path.metadata() {
-        file.set_permissions(old.permissions())?;
-    }
-    file.write_all(serde_json::to_string_pretty(&object)?.as_bytes())?;
-    file.write_all(b"\n")?;
-    file.sync_all()?;
-    fs::rename(&fresh, &path)
+    let text = serde_json::to_string_pretty(&object)?;
+    safe_file::replace_atomically(&real, format!("{text}\n").as_bytes())
 }
 
 /// The object under a key, created if it is missing; `None` if the value is not an object.
@@ -48,6 +38,8 @@ pub(crate) fn object_entry<'a>(map: &'a mut Map<String, Value>, key: &str) -> Op
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -74,5 +66,24 @@ mod tests {
             assert_eq!(fs::read_to_string(path).unwrap(), "{\n  \"a\": 1\n}\n");
         }
         assert!(project.join("there").is_symlink());
+    }
+
+    #[test]
+    fn a_folder_that_becomes_a_link_meanwhile_leads_nowhere() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path().canonicalize().unwrap();
+        let (project, outside) = (root.join("project"), root.join("outside"));
+        for folder in [&project.join(".claude"), &outside] {
+            fs::create_dir_all(folder).unwrap();
+            fs::write(folder.join("settings.json"), "{}").unwrap();
+        }
+        let changed = edit_object(&project.join(".claude/settings.json"), Some(&project), |object| {
+            object.insert("a".into(), 1.into());
+            fs::rename(project.join(".claude"), project.join("moved")).unwrap();
+            std::os::unix::fs::symlink(&outside, project.join(".claude")).unwrap();
+        });
+        assert!(changed.is_err());
+        assert_eq!(fs::read_to_string(outside.join("settings.json")).unwrap(), "{}");
+        assert_eq!(fs::read_dir(&outside).unwrap().count(), 1);
     }
 }

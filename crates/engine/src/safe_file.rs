@@ -7,8 +7,10 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
 
-use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fchmod, mkdirat, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
+
+use crate::clock::random_id;
 
 /// Flags for the folders of a path: enough to open entries in them.
 #[cfg(target_os = "linux")]
@@ -51,17 +53,55 @@ pub(crate) fn create(real: &Path, bytes: &[u8]) -> io::Result<()> {
     File::from(file).write_all(bytes)
 }
 
+/// Replaces the content of a regular file in one step, synced, or creates it with its missing parent folders.
+/// A new file is readable by the user only; an existing one keeps its mode.
+pub(crate) fn replace_atomically(real: &Path, bytes: &[u8]) -> io::Result<()> {
+    let (folder, name) = split_name(real)?;
+    let folder = open_folder(folder, true)?;
+    let old_mode = match statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(about) if FileType::from_raw_mode(about.st_mode).is_file() => Some(Mode::from_raw_mode(about.st_mode)),
+        Ok(_) => return Err(not_regular()),
+        Err(Errno::NOENT) => None,
+        Err(error) => return Err(explain_error(error)),
+    };
+    let fresh = format!("{}.{}", name.to_string_lossy(), random_id("new."));
+    let flags = FILE_FLAGS.union(OFlags::WRONLY).union(OFlags::CREATE).union(OFlags::EXCL);
+    let file = openat(&folder, &fresh, flags, Mode::RUSR | Mode::WUSR).map_err(explain_error)?;
+    let write = || {
+        if let Some(mode) = old_mode {
+            fchmod(&file, mode)?;
+        }
+        let mut file = File::from(file);
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        renameat(&folder, &fresh, &folder, name).map_err(explain_error)
+    };
+    write().inspect_err(|_| {
+        // The first error says more.
+        let _ = unlinkat(&folder, &fresh, AtFlags::empty());
+    })
+}
+
+/// Removes a regular file.
+pub(crate) fn remove(real: &Path) -> io::Result<()> {
+    let (folder, name) = split_name(real)?;
+    let folder = open_folder(folder, false)?;
+    let about = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(explain_error)?;
+    if !FileType::from_raw_mode(about.st_mode).is_file() {
+        return Err(not_regular());
+    }
+    unlinkat(&folder, name, AtFlags::empty()).map_err(explain_error)
+}
+
 /// Renames a file within its folder. On Linux an existing file is not replaced.
 pub(crate) fn rename(real: &Path, to: &Path) -> io::Result<()> {
-    let (Some(folder), Some(name), Some(new)) = (real.parent(), real.file_name(), to.file_name()) else {
-        return Err(io::ErrorKind::IsADirectory.into());
-    };
+    let ((folder, name), (_, new)) = (split_name(real)?, split_name(to)?);
     let folder = open_folder(folder, false)?;
     #[cfg(target_os = "linux")]
     return rustix::fs::renameat_with(&folder, name, &folder, new, rustix::fs::RenameFlags::NOREPLACE)
         .map_err(explain_error);
     #[cfg(not(target_os = "linux"))]
-    rustix::fs::renameat(&folder, name, &folder, new).map_err(explain_error)
+    renameat(&folder, name, &folder, new).map_err(explain_error)
 }
 
 /// Gives the owner of a folder all access to it.
@@ -73,7 +113,7 @@ pub(crate) fn allow_owner(real: &Path) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     rustix::fs::chmod(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&folder)), mode)?;
     #[cfg(not(target_os = "linux"))]
-    rustix::fs::fchmod(&folder, mode)?;
+    fchmod(&folder, mode)?;
     Ok(())
 }
 
@@ -83,14 +123,21 @@ fn require_regular(file: OwnedFd) -> io::Result<File> {
     match about.is_file() {
         true => Ok(file),
         false if about.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-        false => Err(io::Error::other("it is not a regular file")),
+        false => Err(not_regular()),
     }
 }
 
+fn not_regular() -> io::Error {
+    io::Error::other("it is not a regular file")
+}
+
+/// Splits the path of a file into its folder and its name.
+fn split_name(real: &Path) -> io::Result<(&Path, &OsStr)> {
+    real.parent().zip(real.file_name()).ok_or_else(|| io::ErrorKind::IsADirectory.into())
+}
+
 fn open_at(real: &Path, flags: OFlags, make_folders: bool) -> io::Result<OwnedFd> {
-    let (Some(folder), Some(name)) = (real.parent(), real.file_name()) else {
-        return Err(io::ErrorKind::IsADirectory.into());
-    };
+    let (folder, name) = split_name(real)?;
     let folder = open_folder(folder, make_folders)?;
     let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::WGRP | Mode::ROTH | Mode::WOTH;
     openat(folder, name, FILE_FLAGS.union(flags), mode).map_err(explain_error)
@@ -135,7 +182,7 @@ fn explain_error(error: Errno) -> io::Error {
     match error {
         Errno::LOOP => io::Error::other("it has become a link since it was looked at"),
         // A pipe without a reader.
-        Errno::NXIO => io::Error::other("it is not a regular file"),
+        Errno::NXIO => not_regular(),
         error => error.into(),
     }
 }
@@ -171,5 +218,36 @@ mod tests {
         assert_eq!(fs::read(root.join("a/b/new")).unwrap(), b"new");
         assert_eq!(fs::read(root.join("real/file")).unwrap(), b"text");
         assert!(!root.join("real/deep").exists());
+    }
+
+    #[test]
+    fn files_are_replaced_and_removed_in_their_own_folder_only() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir(root.join("real")).unwrap();
+        fs::write(root.join("real/file"), "text").unwrap();
+        fs::set_permissions(root.join("real/file"), fs::Permissions::from_mode(0o640)).unwrap();
+        symlink(root.join("real"), root.join("link")).unwrap();
+        symlink(root.join("real/file"), root.join("real/alias")).unwrap();
+        for path in ["link/file", "link/new", "link/deep/new", "real/alias", "real"] {
+            assert!(replace_atomically(&root.join(path), b"x").is_err(), "{path}");
+        }
+        for path in ["link/file", "real/alias", "real", "none"] {
+            assert!(remove(&root.join(path)).is_err(), "{path}");
+        }
+        assert_eq!(fs::read(root.join("real/file")).unwrap(), b"text");
+        assert_eq!(fs::read_dir(root.join("real")).unwrap().count(), 2, "nothing else is left there");
+
+        replace_atomically(&root.join("real/file"), b"changed").unwrap();
+        replace_atomically(&root.join("a/b/new"), b"made").unwrap();
+        for (path, text, mode) in [("real/file", "changed", 0o640), ("a/b/new", "made", 0o600)] {
+            let path = root.join(path);
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+            assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, mode, "{}", path.display());
+        }
+        remove(&root.join("real/file")).unwrap();
+        assert_eq!(fs::read_dir(root.join("real")).unwrap().count(), 1);
     }
 }

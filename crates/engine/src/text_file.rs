@@ -2,7 +2,7 @@
 //! regular files of a bounded size.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::path::resolve;
 use crate::safe_file;
@@ -13,18 +13,27 @@ pub(crate) const MAX_BYTES: u64 = 1 << 20;
 /// Reads a text file. Links are followed, because users keep settings elsewhere, but not out of
 /// `within`, the folder of a project. Fails if the file is too large, not regular or not UTF-8.
 pub(crate) fn read(path: &Path, within: Option<&Path>, max_bytes: u64) -> io::Result<String> {
-    let bytes = read_bytes(path, within, max_bytes)?;
+    into_text(read_bytes(path, within, max_bytes)?)
+}
+
+/// Decodes the bytes of a text file.
+pub(crate) fn into_text(bytes: Vec<u8>) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
 }
 
 /// As [`read`], for any bytes.
 pub(crate) fn read_bytes(path: &Path, within: Option<&Path>, max_bytes: u64) -> io::Result<Vec<u8>> {
+    read_resolved(&resolve_within(path, within)?, max_bytes)
+}
+
+/// Follows the links of a path, which must not lead out of `within`. The file need not exist.
+pub(crate) fn resolve_within(path: &Path, within: Option<&Path>) -> io::Result<PathBuf> {
     let real = resolve(&std::path::absolute(path)?).ok_or_else(|| io::Error::other("its links form a ring"))?;
     let folder = within.map(|folder| resolve(folder).unwrap_or_else(|| folder.to_owned()));
-    if folder.is_some_and(|folder| !real.starts_with(folder)) {
-        return Err(io::Error::other("it leads out of its folder"));
+    match folder.is_some_and(|folder| !real.starts_with(folder)) {
+        true => Err(io::Error::other("it leads out of its folder")),
+        false => Ok(real),
     }
-    read_resolved(&real, max_bytes)
 }
 
 /// As [`read_bytes`], for a path that was resolved and checked before. A link in it is an error.
