@@ -2,7 +2,6 @@
 //! prompt.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
@@ -37,8 +36,8 @@ struct CheckpointState {
     /// The first backup of each file: before anything changed it.
     first_backups: BTreeMap<PathBuf, FileBackup>,
     versions: BTreeMap<PathBuf, u64>,
-    /// Files that only the transcript names. It may come from someone else, so they are read
-    /// and restored only where the session may change files ([`Self::can_restore`]).
+    /// Files that only the transcript names. It may come from someone else, so they are read only where
+    /// the session may change files ([`Self::can_restore`]), and restored only if it may change them now.
     from_transcript: BTreeSet<PathBuf>,
     /// Entries that the transcript does not hold yet.
     pending_entries: Vec<Entry>,
@@ -111,18 +110,23 @@ impl Checkpoints {
     }
 
     /// Restores files to their state before a prompt, or with `dry_run` only reports the changes; `None` if
-    /// there is no such prompt.
+    /// there is no such prompt. Of the files that only the transcript names, only those are restored that the
+    /// session `may_change`.
     pub(crate) fn rewind(
         &self,
         prompt: &Uuid,
         dry_run: bool,
         workspace: &Workspace,
+        may_change: impl Fn(&Path) -> bool,
     ) -> Option<io::Result<RewindFilesResponse>> {
         let state = self.lock();
         let (_, backups) = state.snapshots.iter().find(|(uuid, _)| uuid == prompt)?;
         let mut done = RewindFilesResponse { can_rewind: true, ..RewindFilesResponse::default() };
         let (mut changed, mut plus, mut minus, mut links) = (Vec::new(), 0, 0, 0);
-        for (path, first) in state.first_backups.iter().filter(|(path, _)| state.can_restore(path, workspace)) {
+        let is_restored = |path: &Path| {
+            state.can_restore(path, workspace) && (!state.from_transcript.contains(path) || may_change(path))
+        };
+        for (path, first) in state.first_backups.iter().filter(|(path, _)| is_restored(path)) {
             let backup = backups.get(path).unwrap_or(first);
             match self.restore_file(path, backup, dry_run) {
                 Ok(None) => {}
@@ -161,7 +165,7 @@ impl Checkpoints {
             match (&then, &now) {
                 (Some(bytes), Some(_)) => safe_file::replace(path, bytes)?,
                 (Some(bytes), None) => safe_file::create(path, bytes)?,
-                (None, _) => fs::remove_file(path)?,
+                (None, _) => safe_file::remove(path)?,
             }
         }
         let text = |bytes: &Option<Vec<u8>>| String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned();
@@ -260,6 +264,7 @@ impl FileChangeObserver for Checkpoints {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::sync::Arc;
 
     use super::*;
@@ -314,7 +319,11 @@ mod tests {
         let known = ["backups/b@v1", "p/made", "p/changed"];
         assert!(copies.iter().all(|copy| known.contains(&copy.as_str())), "{copies:?}");
 
-        checkpoints.rewind(&prompt, false, &workspace).unwrap().unwrap();
+        checkpoints.rewind(&prompt, false, &workspace, |_| false).unwrap().unwrap();
+        for name in ["p/changed", "p/made"] {
+            assert_eq!(text(name).as_deref(), Some(name), "{name} may not be changed");
+        }
+        checkpoints.rewind(&prompt, false, &workspace, |_| true).unwrap().unwrap();
         assert_eq!(text("p/changed").as_deref(), Some("backups/b@v1"));
         assert_eq!((text("p/made"), text("p/new")), (None, None));
         for name in ["outside", "evil", "p/.git/config", "p/refused"] {
@@ -333,7 +342,7 @@ mod tests {
         let entry = snapshot_entry(&prompt, &[("new", Some("b@v1"))]);
         let checkpoints = Checkpoints::restore(folder.join("backups"), &folder.join("p"), &[entry]);
         let workspace = Workspace::new(folder.join("p"), WorkspaceOptions::default());
-        assert!(checkpoints.rewind(&prompt, false, &workspace).unwrap().is_err());
+        assert!(checkpoints.rewind(&prompt, false, &workspace, |_| true).unwrap().is_err());
         assert!(!folder.join("p/new").exists());
     }
 }

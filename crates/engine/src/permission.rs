@@ -24,6 +24,7 @@ mod web;
 pub(crate) use bash::{is_read_only, loop_variables, program_names};
 pub use decision::{ApprovalRequest, Decision, DecisionReason, evaluate, evaluate_target};
 pub(crate) use decision::{needs_user_interaction, skill_name};
+pub(crate) use file_tools::is_edit_tool;
 pub use file_tools::{file_target, hidden_file_filter};
 pub use mode::EffectiveMode;
 pub use rule::{Behavior, Rule, RuleSource};

@@ -13,6 +13,7 @@ use quipu_transcript::{Entries, Fork, SessionOverview, find};
 use crate::clock::new_id;
 use crate::error::EngineError;
 use crate::options::{Options, ResumeMode};
+use crate::path::{TargetPath, resolve};
 use crate::queue_replay::QueueReplay;
 
 /// The session to run, and what its transcript holds.
@@ -50,7 +51,10 @@ impl ResumePoint {
         let from = match &options.resume_mode {
             ResumeMode::New => None,
             ResumeMode::Continue => latest_session(&folder, |_| true),
-            ResumeMode::Resume(spec) => Some(find_session(config, &folder, spec)?),
+            ResumeMode::Resume(spec) => match find_session_file(spec, cwd, options.fork)? {
+                Some(path) => Some(path),
+                None => Some(find_session(config, &folder, spec)?),
+            },
         };
         if let (Some(_), Some(_), false) = (given, &from, options.fork) {
             let reason = "a session that goes on keeps its id; add --fork-session".to_owned();
@@ -171,15 +175,36 @@ impl ResumePoint {
     }
 }
 
-/// Path of the session that `--resume` names, by its id, path or title.
+/// Path of the session file that `--resume` names by its path; `None` if there is no such file.
+///
+/// The file may come from someone else, together with its folder. It is appended to unless the session is
+/// forked, so then it must not be a link, and no link of the working folder may lead to it.
+fn find_session_file(spec: &str, cwd: &Path, is_fork: bool) -> Result<Option<PathBuf>, EngineError> {
+    let path = Path::new(spec);
+    if !spec.ends_with(".jsonl") || !path.is_file() {
+        return Ok(None);
+    }
+    if is_fork {
+        return Ok(Some(path.to_owned()));
+    }
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| cwd.join(path));
+    let working_folders = [absolute(Path::new(".")), cwd.to_owned()].map(|folder| resolve(&folder).unwrap_or(folder));
+    // Links of the system above the working folder are none of the path.
+    let target = TargetPath::new(working_folders[0].join(path));
+    let is_inside = |link: &PathBuf| working_folders.iter().any(|folder| link.starts_with(folder));
+    let leads_elsewhere = target.given.is_symlink()
+        || if path.is_absolute() { target.links.iter().any(is_inside) } else { !target.links.is_empty() };
+    target.real.filter(|_| !leads_elsewhere).map(Some).ok_or_else(|| EngineError::InvalidFlag {
+        flag: "--resume",
+        reason: format!("{spec} is a link or leads through one; add --fork-session to continue it in a new file"),
+    })
+}
+
+/// Path of the session that `--resume` names by its id or title.
 fn find_session(config: &Path, folder: &Path, spec: &str) -> Result<PathBuf, EngineError> {
     let here = folder.join(format!("{spec}.jsonl"));
-    if here.is_file() {
+    if here.is_file() && !spec.contains('/') {
         return Ok(here);
-    }
-    let path = Path::new(spec);
-    if spec.ends_with(".jsonl") && path.is_file() {
-        return Ok(path.to_owned());
     }
     let (sessions, _) = find::list_sessions(&[config.to_owned()]);
     if let Some(session) = sessions.into_iter().find(|session| session.id.as_str() == spec) {

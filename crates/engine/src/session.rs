@@ -11,7 +11,8 @@ use parking_lot::{Mutex, MutexGuard};
 use quipu_api::Client;
 use quipu_message::bookkeeping::WorktreeSession;
 use quipu_message::stream::TurnResult;
-use quipu_message::{Json, Maybe};
+use quipu_message::{Json, Maybe, ToolName};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::checkpoint::Checkpoints;
@@ -28,7 +29,8 @@ use crate::model::ModelAliases;
 use crate::options::{Format, Options};
 use crate::output::OutputStream;
 use crate::output_style::OutputStyle;
-use crate::permission::EffectiveMode;
+use crate::path::TargetPath;
+use crate::permission::{Decision, EffectiveMode, evaluate_target};
 use crate::queue::PromptQueue;
 use crate::request_env::RequestEnv;
 use crate::settings::{ProjectFolder, SettingSource, Settings, SettingsFolders};
@@ -313,6 +315,15 @@ impl Session {
     pub(crate) fn can_use_mode(&self, mode: EffectiveMode) -> bool {
         let bypasses = self.options.may_skip_permissions && !self.options.restricted;
         (mode != EffectiveMode::BypassPermissions || bypasses) && !self.settings().disables_mode(mode)
+    }
+
+    /// Whether mode and rules let the session change a file, if need be after asking.
+    pub(crate) fn may_edit(&self, path: &Path) -> bool {
+        let (tool, target) = (ToolName::Edit, TargetPath::new(path));
+        let decision = self
+            .permissions
+            .read(|mode, rules| evaluate_target(mode, rules, &tool, &Value::Null, &self.workspace, Some(&target)));
+        !matches!(decision, Decision::Deny { .. })
     }
 
     /// Interrupts the running turn, after cancelling its control requests.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use quipu_conversation::Node;
 use quipu_message::attachment::{Attachment, DeferredToolsRecord};
 use quipu_message::tool::ToolSearchInput;
 use quipu_message::tool::output::ToolSearchOutput;
@@ -16,7 +17,7 @@ use crate::attachments::new_attachment;
 use crate::conversation_log::ConversationLog;
 use crate::model::ModelLimits;
 use crate::session::Session;
-use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
+use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace, sanitise_name};
 use crate::tools::wire_definition;
 
 /// The beta for requests with deferred tools.
@@ -27,6 +28,9 @@ const MAX_DEFINITION_CHARS: usize = 40_000;
 
 /// Estimated characters per token.
 const CHARS_PER_TOKEN: usize = 4;
+
+/// The longest name of a tool that the API accepts.
+const MAX_NAME_CHARS: usize = 128;
 
 /// How many tools a search loads by default.
 const DEFAULT_MAX_RESULTS: usize = 5;
@@ -90,29 +94,49 @@ fn max_definition_chars(setting: Option<&str>, context: u64) -> usize {
     }
 }
 
-/// The tools of a request: those that are not deferred, and the loaded ones, each as it was when it
-/// was loaded.
+/// The tools of a request: those that are not deferred, and the loaded ones. Of what the conversation says
+/// about tools only their names are used, because it may come from someone else.
 pub(crate) fn request_tools(ctx: &AgentContext<'_>) -> Vec<api::Tool> {
     let mut offered: Vec<api::Tool> =
         ctx.tools.iter().filter(|tool| !tool.is_deferred()).map(wire_definition).collect();
     if ctx.tools.iter().any(|tool| tool.is_deferred()) {
-        let placeholder = ToolDefinition {
-            name: "DeferredToolPlaceholder".into(),
-            description: "A placeholder for the tools that ToolSearch loads. It cannot be called.".to_owned(),
-            input_schema: json!({"type": "object", "properties": {}}),
-        };
-        offered.push(loaded_on_demand(placeholder));
+        let text = "A placeholder for the tools that ToolSearch loads. It cannot be called.";
+        offered.push(loaded_on_demand(uncallable("DeferredToolPlaceholder".into(), text)));
     }
+    // Tools may read the conversation to describe themselves, so it is not locked meanwhile.
+    let (loaded, referenced) = {
+        let log = ctx.log();
+        let loaded = loaded_names(&log);
+        // Only results of searches refer to tools, and searches are recorded.
+        let searched = log.context().iter().filter(|_| !loaded.is_empty());
+        let referenced: Vec<ToolName> = searched.flat_map(referenced_names).collect();
+        (loaded, referenced)
+    };
+    let definition = |name: &ToolName| {
+        let tool = ctx.tools.iter().find(|tool| tool.is_deferred() && tool.name() == *name);
+        tool.map(|tool| tool.definition())
+    };
+    // The API refuses a conversation that refers to a tool without a definition.
+    let referenced = referenced.into_iter().filter(is_valid_name).map(|name| {
+        let gone = "This tool is not available any more. It cannot be called.";
+        definition(&name).unwrap_or_else(|| uncallable(name, gone))
+    });
     let mut names: BTreeSet<ToolName> = offered.iter().map(|tool| tool.name.clone()).collect();
-    let loaded = loaded_tools(&ctx.log());
-    offered.extend(loaded.into_iter().filter(|tool| names.insert(tool.name.clone())));
+    let loaded = loaded.iter().filter_map(definition).chain(referenced);
+    offered.extend(loaded.filter(|tool| names.insert(tool.name.clone())).map(loaded_on_demand));
     offered
+}
+
+/// The definition of a tool that the agent does not have.
+fn uncallable(name: ToolName, description: &str) -> ToolDefinition {
+    let input_schema = json!({"type": "object", "properties": {}});
+    ToolDefinition { name, description: description.to_owned(), input_schema }
 }
 
 /// The record of the tools that a search has loaded; `None` if the context holds all of them.
 pub(crate) fn loaded_tools_record(ctx: &AgentContext<'_>, output: &ToolOutput) -> Option<Entry> {
     let found: ToolSearchOutput = Json::from(output.raw.clone()?).read().ok()?;
-    let known: BTreeSet<ToolName> = loaded_tools(&ctx.log()).into_iter().map(|tool| tool.name).collect();
+    let known = loaded_names(&ctx.log());
     let new = found.matches.into_iter().filter(|name| !known.contains(name));
     let entries: Vec<api::Tool> =
         new.filter_map(|name| Some(loaded_on_demand(ctx.find_tool(&name)?.definition()))).collect();
@@ -125,13 +149,30 @@ pub(crate) fn loaded_tools_record(ctx: &AgentContext<'_>, output: &ToolOutput) -
     Some(Entry::Attachment(Box::new(line)))
 }
 
-/// The loaded definitions in the context.
-fn loaded_tools(log: &ConversationLog) -> Vec<api::Tool> {
+/// The names of the tools that the context records as loaded.
+fn loaded_names(log: &ConversationLog) -> Vec<ToolName> {
     let records = log.attachments().filter_map(|line| match &line.attachment {
         Attachment::DeferredToolsRecord(record) => record.entries.get()?.read::<Vec<api::Tool>>().ok(),
         _ => None,
     });
-    records.flatten().collect()
+    records.flatten().map(|tool| tool.name).collect()
+}
+
+/// The names of the tools that the tool results of an entry refer to.
+fn referenced_names(node: &Node) -> Vec<ToolName> {
+    let Entry::User(line) = &node.entry else { return Vec::new() };
+    let results = line.message.content.blocks().iter().filter_map(Block::tool_result);
+    let names = results.flat_map(|result| result.blocks()).filter_map(|block| match block {
+        Block::ToolReference(reference) => Some(reference.tool_name.clone()),
+        _ => None,
+    });
+    names.collect()
+}
+
+/// Whether the API accepts the name of a tool.
+fn is_valid_name(name: &ToolName) -> bool {
+    let text = name.as_str();
+    (1..=MAX_NAME_CHARS).contains(&text.len()) && sanitise_name(text) == text
 }
 
 fn loaded_on_demand(definition: ToolDefinition) -> api::Tool {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use quipu_message::ToolName;
 
 use crate::definitions::AgentDefinition;
-use crate::permission::Behavior;
+use crate::permission::{Behavior, is_edit_tool};
 use crate::session::Session;
 use crate::structured_output::StructuredOutputTool;
 use crate::subagent::AgentTool;
@@ -39,6 +39,11 @@ pub(crate) fn main_tools(session: &Arc<Session>, structured: Option<&Arc<Structu
     tool_search::defer_mcp_tools(session, &mut all);
     all.extend(structured.map(|form| Arc::clone(form) as Arc<dyn Tool>));
     all
+}
+
+/// Whether the main agent has a tool that changes files.
+pub(crate) fn can_edit_files(session: &Arc<Session>) -> bool {
+    main_tools(session, None).iter().any(|tool| is_edit_tool(&tool.name()))
 }
 
 /// The tools of a subagent at this nesting depth.

@@ -1,5 +1,6 @@
 //! Handling the control requests of the host.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -376,9 +377,11 @@ async fn read_mcp_resource(session: &Arc<Session>, body: &request::McpReadResour
     respond_with(&read)
 }
 
-fn rewind_files(session: &Session, body: &request::RewindFiles) -> ControlResult {
+fn rewind_files(session: &Arc<Session>, body: &request::RewindFiles) -> ControlResult {
     let Some(checkpoints) = &session.checkpoints else { return Err("File rewinding is not enabled.".into()) };
-    match checkpoints.rewind(&body.user_message_id, body.dry_run.is_true(), &session.workspace) {
+    let can_edit = crate::tool_selection::can_edit_files(session);
+    let may_change = |path: &Path| can_edit && session.may_edit(path);
+    match checkpoints.rewind(&body.user_message_id, body.dry_run.is_true(), &session.workspace, may_change) {
         None => Err("No file checkpoint found for this message.".into()),
         Some(Err(error)) => Err(error.to_string().into()),
         Some(Ok(rewound)) => respond_with(&rewound),

@@ -23,7 +23,7 @@ pub(super) fn is_read_tool(tool: &ToolName) -> bool {
 }
 
 /// Whether a tool changes files.
-pub(super) fn is_edit_tool(tool: &ToolName) -> bool {
+pub(crate) fn is_edit_tool(tool: &ToolName) -> bool {
     matches!(tool, ToolName::Edit | ToolName::Write | ToolName::MultiEdit | ToolName::NotebookEdit)
 }
 

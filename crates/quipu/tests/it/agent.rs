@@ -29,6 +29,7 @@ mod recording;
 mod repository_settings;
 mod request_log;
 mod request_shape;
+mod resumed_files;
 mod sandbox;
 mod scripted_agent;
 mod scripted_cases;
