@@ -190,9 +190,12 @@ impl Plugin {
         listing.map(|listing| listing.servers).unwrap_or_default()
     }
 
-    /// The settings with its hooks; `None` if it has none.
+    /// Settings with the `hooks` of its `hooks/hooks.json` and nothing else, because other settings could grant
+    /// permissions. `None` if it has no hooks.
     pub(crate) fn hook_settings(&self, problems: &mut Vec<String>) -> Option<serde_json::Value> {
-        read_json(&self.path.join("hooks/hooks.json"), Some(&self.path), problems)
+        let path = self.path.join("hooks/hooks.json");
+        let mut file: serde_json::Map<String, serde_json::Value> = read_json(&path, Some(&self.path), problems)?;
+        Some(serde_json::json!({"hooks": file.remove("hooks")?}))
     }
 }
 
