@@ -410,8 +410,8 @@ impl Launch {
         ];
         for (flag, behavior, texts) in flags {
             for text in texts {
-                let reason = format!("'{text}' is no rule; write Tool or Tool(pattern)");
-                let rule = Rule::parse(text).ok_or(EngineError::InvalidFlag { flag, reason })?;
+                let reason = format!("'{text}' is no rule; write Tool or Tool(pattern), with closed brackets");
+                let rule = Rule::parse_flag(text).ok_or(EngineError::InvalidFlag { flag, reason })?;
                 if counts(behavior, RuleSource::Flags) {
                     rules.add(behavior, RuleSource::Flags, rule);
                 }

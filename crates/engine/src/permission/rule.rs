@@ -8,6 +8,7 @@ use quipu_message::values::SettingsLocation;
 
 use super::bash::matches_wildcards;
 use super::file_tools;
+use crate::flags::has_closed_brackets;
 use crate::tool::sanitise_name;
 
 /// Effect of a rule on the calls it matches.
@@ -106,26 +107,10 @@ impl Rule {
         (!tool.is_empty() && !tool.contains([')', ' ', ','])).then(|| Self::new(tool.into(), Some(content)))
     }
 
-    /// Parses the rules of a flag, separated by commas or spaces outside brackets.
-    /// Texts that are not rules are in the second list.
-    pub fn parse_list(text: &str) -> (Vec<Self>, Vec<String>) {
-        let mut depth = 0_usize;
-        let ends = |c: char| {
-            match c {
-                '(' => depth += 1,
-                ')' => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            depth == 0 && (c == ',' || c.is_whitespace())
-        };
-        let mut rules = (Vec::new(), Vec::new());
-        for word in text.split(ends).filter(|word| !word.is_empty()) {
-            match Self::parse(word) {
-                Some(rule) => rules.0.push(rule),
-                None => rules.1.push(word.to_owned()),
-            }
-        }
-        rules
+    /// Parses one rule of a flag; `None` if the text is not one, or if its brackets are not balanced or close
+    /// before its end. It may then contain other rules, which must not get lost.
+    pub fn parse_flag(text: &str) -> Option<Self> {
+        Self::parse(text).filter(|_| has_closed_brackets(text))
     }
 
     /// Creates a rule. Content that matches everything is dropped, except `*` for file tools,

@@ -370,9 +370,10 @@ fn unknown_values_allow_nothing() {
 
 #[test]
 fn lists_of_rules_are_split_outside_brackets() {
-    let (found, wrong) = Rule::parse_list("Bash(git log:*, x),Read Edit(a b),Bash(open");
-    assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), ["Bash(git log:*, x)", "Read", "Edit(a b)"]);
-    assert_eq!(wrong, ["Bash(open"]);
+    let texts = quipu_engine::split_list("Bash(git log:*, x),Read Edit(a b),Bash(ls)Edit(x),Bash(open");
+    let (rules, wrong): (Vec<_>, Vec<_>) = texts.iter().partition(|text| Rule::parse_flag(text).is_some());
+    assert_eq!(rules, ["Bash(git log:*, x)", "Read", "Edit(a b)"]);
+    assert_eq!(wrong, ["Bash(ls)Edit(x)", "Bash(open"]);
 }
 
 #[test]
