@@ -12,8 +12,8 @@ use crate::tool::{LinkTargets, Workspace};
 /// Characters with a meaning in patterns.
 const WILDCARDS: [char; 6] = ['*', '?', '[', '\\', '{', '}'];
 
-/// Patterns with braces that are searched for links.
-const MAX_ALTERNATIVES: usize = 64;
+/// Most patterns that the braces of a rule may mean.
+const MAX_ALTERNATIVES: usize = 1024;
 
 /// Whether a path, taken as a pattern, would match other paths too.
 pub(super) fn has_wildcards(path: &str) -> bool {
@@ -86,9 +86,13 @@ impl PathPattern {
             let mut found = vec![(root.clone(), pattern.clone())];
             if !allows {
                 found.extend(resolve(&root).map(|root| (root, pattern.clone())));
-                for pattern in brace_alternatives(&pattern) {
-                    found.extend(resolve_literal_prefix(&root, &pattern));
-                    found.extend(resolve_link(&root, &pattern));
+                match brace_alternatives(&pattern) {
+                    Some(patterns) => patterns.iter().for_each(|pattern| {
+                        found.extend(resolve_literal_prefix(&root, pattern));
+                        found.extend(resolve_link(&root, pattern));
+                    }),
+                    // The links it names are not known, so every file counts as named.
+                    None => found.push((PathBuf::from("/"), "**".to_owned())),
                 }
             }
             found.retain(|anchor| !anchors.contains(anchor));
@@ -243,9 +247,9 @@ fn resolve_link(root: &Path, pattern: &str) -> Option<(PathBuf, String)> {
     Some((real.parent()?.to_owned(), format!("/{target}{below}")))
 }
 
-/// Returns the patterns that `{a,b}` in a pattern means, at most about [`MAX_ALTERNATIVES`]; the pattern
-/// itself if it has no such braces.
-fn brace_alternatives(pattern: &str) -> Vec<String> {
+/// Returns the patterns that `{a,b}` in a pattern means, the pattern itself if it has no such braces; `None` if
+/// there are more than [`MAX_ALTERNATIVES`].
+fn brace_alternatives(pattern: &str) -> Option<Vec<String>> {
     let mut expanded = Vec::new();
     let mut open = vec![pattern.to_owned()];
     while let Some(pattern) = open.pop() {
@@ -253,16 +257,16 @@ fn brace_alternatives(pattern: &str) -> Vec<String> {
         let braces = pattern.rfind('{').and_then(|at| Some((at, at + pattern[at..].find('}')?)));
         match braces {
             Some((start, end)) => {
-                let one = |choice: &str| format!("{}{choice}{}", &pattern[..start], &pattern[end + 1..]);
-                open.extend(pattern[start + 1..end].split(',').map(one));
+                let choices = pattern[start + 1..end].split(',');
+                if open.len() + expanded.len() + choices.clone().count() > MAX_ALTERNATIVES {
+                    return None;
+                }
+                open.extend(choices.map(|choice| format!("{}{choice}{}", &pattern[..start], &pattern[end + 1..])));
             }
             None => expanded.push(pattern),
         }
-        if open.len() + expanded.len() > MAX_ALTERNATIVES {
-            break;
-        }
     }
-    expanded
+    Some(expanded)
 }
 
 /// Returns the pattern that matches only this text.

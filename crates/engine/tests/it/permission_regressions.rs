@@ -693,3 +693,30 @@ fn a_rule_for_the_whole_folder_matches_however_it_is_written() {
         }
     }
 }
+
+#[test]
+fn braces_protect_the_targets_of_links_however_many_there_are() {
+    let workspace = TestWorkspace::new();
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("key"), "x").unwrap();
+    workspace.write("config/prod", "x");
+    workspace.write("other", "x");
+    symlink("config/prod", workspace.path(".env")).unwrap();
+    symlink(outside.path().join("key"), workspace.path("key")).unwrap();
+    for (count, other) in [(2, "allow"), (65, "allow"), (1022, "allow"), (1023, "deny"), (100_000, "deny")] {
+        let names: Vec<String> = (0..count).map(|index| format!("f{index}")).collect();
+        let rules = [format!("deny Read({{{},.env,key}})", names.join(",")), "allow Read".to_owned()];
+        let rules = rules.each_ref().map(String::as_str);
+        let decision = |path: &Path| {
+            let input = json!({"file_path": path});
+            decision_word(&workspace.evaluate(PermissionMode::Default, &rules, "Read", &input))
+        };
+        for path in [workspace.path(".env"), workspace.path("config/prod"), outside.path().join("key")] {
+            assert_eq!(decision(&path), "deny", "{count} {}", path.display());
+        }
+        assert_eq!(decision(&workspace.path("other")), other, "{count}");
+    }
+    let nested = ["deny Read({a,b,.}{c,d,e}{f,g,n}{h,i,v}{x,})"];
+    let input = json!({"file_path": workspace.path("config/prod")});
+    assert_eq!(decision_word(&workspace.evaluate(PermissionMode::Default, &nested, "Read", &input)), "deny");
+}
