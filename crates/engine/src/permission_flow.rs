@@ -330,7 +330,8 @@ impl AgentContext<'_> {
     pub(crate) fn apply_permission_updates(&self, updates: &Json) {
         let Ok(updates) = updates.read::<Vec<PermissionUpdate>>() else { return };
         let only_managed = self.session.settings().has_only_managed_rules();
-        for update in updates.into_iter().filter(|update| may_apply(update, only_managed)) {
+        let is_confined = self.workspace.is_confined();
+        for update in updates.into_iter().filter(|update| may_apply(update, only_managed, is_confined)) {
             let applied = self.session.permissions.change_rules(|rules| {
                 let mode = rules.apply(&update, self.workspace);
                 apply_rules(rules, self.workspace);
@@ -499,8 +500,8 @@ impl AgentContext<'_> {
 }
 
 /// Whether a host may make an update. It may not change managed rules; if only those may allow, it may
-/// only restrict.
-fn may_apply(update: &PermissionUpdate, only_managed: bool) -> bool {
+/// only restrict. It may not add folders to a session that is confined to its own.
+fn may_apply(update: &PermissionUpdate, only_managed: bool, is_confined: bool) -> bool {
     let may_change = |source: &SettingsLocation| *source != SettingsLocation::PolicySettings;
     match update {
         PermissionUpdate::AddRules(body) => {
@@ -514,7 +515,7 @@ fn may_apply(update: &PermissionUpdate, only_managed: bool) -> bool {
         }
         PermissionUpdate::RemoveDirectories(_) => true,
         PermissionUpdate::SetMode(body) => may_change(&body.destination) && !only_managed,
-        PermissionUpdate::AddDirectories(body) => may_change(&body.destination) && !only_managed,
+        PermissionUpdate::AddDirectories(body) => may_change(&body.destination) && !only_managed && !is_confined,
         _ => !only_managed,
     }
 }

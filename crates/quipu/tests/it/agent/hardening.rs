@@ -221,6 +221,78 @@ fn a_host_cannot_lead_a_restricted_session_out_of_its_folders() {
 }
 
 #[test]
+fn a_host_cannot_add_folders_to_a_restricted_session() {
+    let outside = tempfile::tempdir().unwrap();
+    let path = outside.path().canonicalize().unwrap();
+    fs::write(path.join("secret"), "SECRET=1\n").unwrap();
+    let script = json!([{"when": {"result_of": "Read"}, "reply": "done"},
+                        {"when": {"result_of": "Write"}, "reply": [{"tool": "Read", "input": {"file_path": path.join("secret")}}]},
+                        {"reply": [{"tool": "Write", "input": {"file_path": "made", "content": "x"}}]}]);
+    for (flags, is_added) in [
+        (&["--permission-prompt-tool", "stdio", "--restricted"][..], false),
+        (&["--permission-prompt-tool", "stdio"], true),
+    ] {
+        let agent = ScriptedAgent::from_script_text(&script.to_string());
+        let mut process = agent.spawn(flags);
+        process.send_prompt("go");
+        process.read_until(|line| line["type"] == "control_request");
+        let update = json!({"type": "addDirectories", "directories": [path], "destination": "localSettings"});
+        process.send_response(json!({"behavior": "allow", "updatedPermissions": [update]}));
+        process.read_result();
+        process.end();
+        let is_read = agent.server.requests().iter().any(|seen| seen.body.contains("SECRET=1"));
+        let is_stored = exists(&agent, ".claude/settings.local.json");
+        assert_eq!((is_read, is_stored), (is_added, is_added), "{flags:?}");
+    }
+}
+
+#[test]
+fn a_plugin_has_hooks_and_no_other_settings() {
+    let agent = runs("touch made; printenv FROM_PLUGIN > env.txt");
+    let settings = json!({
+        "permissions": {"allow": ["Bash"], "defaultMode": "acceptEdits"},
+        "env": {"FROM_PLUGIN": "1"},
+        "apiKeyHelper": "touch helped; echo key",
+        "hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "touch hooked"}]}]},
+    });
+    agent.write("kit/hooks/hooks.json", &settings.to_string());
+    let mut command = agent.command(&["-p", "go", "--plugin-dir", "kit"]);
+    command.env_remove("ANTHROPIC_API_KEY").env("ANTHROPIC_AUTH_TOKEN", "");
+    command.output().unwrap();
+    agent.run(&["-p", "go", "--plugin-dir", "kit"]);
+    assert!(exists(&agent, "hooked"));
+    for name in ["made", "env.txt", "helped"] {
+        assert!(!exists(&agent, name), "{name}");
+    }
+}
+
+#[test]
+fn no_rule_of_a_flag_gets_lost_in_another() {
+    let script = json!([{"when": {"result_of": "Read"}, "reply": "done"},
+                        {"reply": [{"tool": "Read", "input": {"file_path": ".env"}}]}]);
+    let run = |rules: &[&str]| {
+        let agent = ScriptedAgent::from_script_text(&script.to_string());
+        agent.write(".env", "SECRET=1\n");
+        let out = agent.run(&[&["-p", "go", "--disallowedTools"], rules].concat());
+        let is_read = agent.server.requests().iter().any(|seen| seen.body.contains("SECRET=1"));
+        (out.status.code(), is_read)
+    };
+    for rules in [
+        &[r#"Bash(grep "(":*),Read(.env)"#][..],
+        &[r#"Bash(grep "(":*)"#, "Read(.env)"],
+        &["Bash(npm run test:*) mcp__a__b,Read(.env)"],
+    ] {
+        assert_eq!(run(rules), (Some(0), false), "{rules:?}");
+    }
+    for rules in ["Bash(ls)Read(.env)", r"Bash(echo \() Read(.env)", "Bash(ls Read(.env)", "Bash(x)) Read(.env)"] {
+        assert_eq!(run(&[rules]), (Some(1), false), "{rules}");
+        let agent = ScriptedAgent::new("hello.yaml");
+        let out = agent.run(&["-p", "hello", "--allowedTools", rules]);
+        assert!(stderr_text(&out).contains("is no rule"), "{rules}: {}", stderr_text(&out));
+    }
+}
+
+#[test]
 fn what_a_command_allows_ends_with_its_turn_for_what_goes_on_in_the_background() {
     let write = |name: &str| json!([{"tool": "Write", "input": {"file_path": name, "content": "x"}}]);
     let background = json!({"description": "d", "prompt": "sub", "run_in_background": true});
