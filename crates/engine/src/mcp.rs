@@ -112,7 +112,7 @@ impl McpClients {
         mcp.lock().retain(|name, server| {
             let allowed = is_allowed(settings, name, &server.endpoint);
             if !allowed {
-                problems.push(format!("the MCP server {name}: settings do not allow it"));
+                problems.push(not_allowed(name));
             }
             allowed
         });
@@ -192,15 +192,24 @@ impl McpClients {
         }
     }
 
-    /// Adds the servers of the `initialize` request, with their manifests.
-    pub(crate) fn add_sdk_servers(&self, names: &[String], manifests: Option<&Json>) {
+    /// Adds the servers of the `initialize` request, with their manifests. Returns a sentence for each that
+    /// settings deny.
+    pub(crate) fn add_sdk_servers(
+        &self,
+        names: &[String],
+        manifests: Option<&Json>,
+        settings: &Settings,
+    ) -> Vec<String> {
         let manifests: BTreeMap<String, Json> = manifests.and_then(|json| json.read().ok()).unwrap_or_default();
-        for name in names {
+        let (allowed, denied): (Vec<_>, Vec<_>) =
+            names.iter().partition(|name| is_allowed(settings, name, &McpEndpoint::Sdk));
+        for name in allowed {
             self.add_server(name, McpEndpoint::Sdk, "sdk");
         }
         for server in self.lock().values_mut() {
             server.manifest = manifests.get(&server.name).cloned();
         }
+        denied.into_iter().map(|name| not_allowed(name)).collect()
     }
 
     fn add_server(&self, name: &str, config: McpEndpoint, source: &'static str) {
@@ -491,8 +500,13 @@ fn read_filled(
     Ok(config)
 }
 
+/// Warning about a server that settings do not allow.
+fn not_allowed(name: &str) -> String {
+    format!("the MCP server {name}: settings do not allow it")
+}
+
 /// Whether settings allow a server: no list denies it, and every list of allowed servers
-/// contains it. Servers inside the host are always allowed.
+/// contains it. Lists of allowed servers do not apply to servers inside the host.
 fn is_allowed(settings: &Settings, name: &str, config: &McpEndpoint) -> bool {
     let matches = |entry: &McpServerMatch| match (entry, config) {
         (McpServerMatch { server_command: Some(given), .. }, McpEndpoint::Stdio { command, args, .. }) => {
@@ -512,11 +526,10 @@ fn is_allowed(settings: &Settings, name: &str, config: &McpEndpoint) -> bool {
         _ => matches(entry),
     };
     let mut known = settings.layers.iter().map(|layer| &layer.known);
-    *config == McpEndpoint::Sdk
-        || known.all(|known| {
-            let allowed = known.allowed_mcp_servers.as_ref().is_none_or(|list| list.iter().any(matches));
-            allowed && !known.denied_mcp_servers.iter().any(is_denied)
-        })
+    known.all(|known| {
+        let allowed = known.allowed_mcp_servers.as_ref().is_none_or(|list| list.iter().any(matches));
+        (allowed || *config == McpEndpoint::Sdk) && !known.denied_mcp_servers.iter().any(is_denied)
+    })
 }
 
 /// Whether a URL is one of those that a pattern with `*` matches.
@@ -630,5 +643,18 @@ mod tests {
         assert!(is_used("deniedMcpServers", "https://evil.org/*", "https://good.org/mcp"));
         assert!(is_used("allowedMcpServers", "https://good.org/*", "https://good.org/mcp"));
         assert!(!is_used("allowedMcpServers", "https://good.org/*", "https://good.org@evil.org/"));
+    }
+
+    #[test]
+    fn a_server_of_the_host_is_denied_by_its_name_only() {
+        let is_used = |known: serde_json::Value, name: &str| {
+            let known = serde_json::from_value(known).unwrap();
+            let layer = SettingsLayer { source: SettingSource::Managed, folder: None, raw: json!({}), known };
+            is_allowed(&Settings { layers: vec![layer], ..Settings::default() }, name, &McpEndpoint::Sdk)
+        };
+        let denied = json!({"deniedMcpServers": [{"serverName": "x"}]});
+        assert!(!is_used(denied.clone(), "x") && is_used(denied, "y"));
+        assert!(is_used(json!({"deniedMcpServers": [{"serverUrl": "*"}, {"serverCommand": ["x"]}]}), "x"));
+        assert!(is_used(json!({"allowedMcpServers": []}), "x"));
     }
 }

@@ -250,7 +250,8 @@ async fn initialize(session: &Arc<Session>, body: &request::Initialize) -> Contr
         session.agent_config().records_system_prompt = *records;
     }
     let servers: Vec<String> = body.sdk_mcp_servers.get().and_then(|json| json.read().ok()).unwrap_or_default();
-    session.mcp.add_sdk_servers(&servers, body.sdk_mcp_server_manifests.get());
+    let denied = session.mcp.add_sdk_servers(&servers, body.sdk_mcp_server_manifests.get(), &session.settings());
+    denied.into_iter().for_each(|problem| session.warn(problem));
     session.connect_mcp().await;
     let again = session.activity.mark_initialized();
     // A host that reconnects has missed earlier changes.

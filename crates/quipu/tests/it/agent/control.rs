@@ -157,6 +157,27 @@ fn local_settings_are_written_where_they_are_read() {
 }
 
 #[test]
+fn a_denied_server_of_the_host_is_not_used() {
+    let agent = ScriptedAgent::new("hello.yaml");
+    let lists = r#"{"deniedMcpServers": [{"serverName": "refused"}], "allowedMcpServers": []}"#;
+    let mut process = agent.spawn(&["--managed-settings", lists]);
+    process.send_request("1", json!({"subtype": "initialize", "sdkMcpServers": ["good", "refused"]}));
+    // The other one is asked for its tools.
+    let asked = process.read_until(|line| line["type"] == "control_request");
+    assert_eq!(
+        (&asked["request"]["subtype"], &asked["request"]["server_name"]),
+        (&json!("mcp_message"), &json!("good"))
+    );
+    process.send_response(json!({"mcp_response": {"jsonrpc": "2.0", "id": asked["request"]["message"]["id"],
+                                                  "error": {"code": -1, "message": "no"}}}));
+    process.read_until(|line| line["type"] == "control_response");
+    let warning = process.lines.iter().find(|line| line["subtype"] == "informational").unwrap();
+    assert_eq!(warning["content"], "the MCP server refused: settings do not allow it");
+    let (_, lines) = process.end();
+    assert!(!lines.iter().any(|line| line["request"]["server_name"] == "refused"), "{lines:?}");
+}
+
+#[test]
 fn servers_of_a_request_are_read_and_allowed_like_those_of_flags() {
     let agent = ScriptedAgent::new("hello.yaml");
     agent.write("server.py", super::work_folder::MCP_SERVER);
