@@ -50,7 +50,8 @@ pub async fn run(
     out: impl Write + Send + 'static,
     err: impl Write + Send + 'static,
 ) -> Result<u8, EngineError> {
-    let mut launch = Launch { options, env, cwd, worktree: None };
+    let mut launch = Launch { options, env, cwd, worktree: None, removed_programs: Vec::new() };
+    launch.remove_unsafe_programs();
     let stdin = Stdin::open(&mut launch.options).await?;
     launch.enter_worktree()?;
     let resume_point = ResumePoint::choose(&launch.options, &launch.config_folder(), &launch.cwd);

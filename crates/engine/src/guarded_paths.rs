@@ -202,9 +202,16 @@ pub(crate) fn is_in_repository(path: &Path) -> bool {
 /// As [`is_in_repository`], for the folder that contains the path.
 fn is_directly_in_repository(path: &Path) -> bool {
     path.parent().is_some_and(|folder| {
-        let has = |name: &str| path.ends_with(name) || folder.join(name).exists();
+        // What a link leads to may appear later.
+        let has = |name: &str| path.ends_with(name) || folder.join(name).symlink_metadata().is_ok();
         has("HEAD") && (has("commondir") || has("objects") && has("refs"))
     })
+}
+
+/// Whether git treats a folder as a repository whatever its name.
+pub(crate) fn is_repository_folder(folder: &Path) -> bool {
+    let has = |name: &str| folder.join(name).symlink_metadata().is_ok();
+    has("HEAD") && (has("commondir") || has("objects") && has("refs"))
 }
 
 /// Whether a file or folder decides which programs git runs in the repository that contains it, or

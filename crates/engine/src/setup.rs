@@ -1,6 +1,7 @@
 //! Setting up a session from options, settings and an earlier transcript.
 
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -56,6 +57,8 @@ pub(crate) struct Launch {
     pub(crate) cwd: PathBuf,
     /// The git worktree that the session works in.
     pub(crate) worktree: Option<WorktreeSession>,
+    /// A warning for each folder that was removed from `PATH`.
+    pub(crate) removed_programs: Vec<String>,
 }
 
 impl Launch {
@@ -129,7 +132,7 @@ impl Launch {
         let left_out = trust::restrict_untrusted(&mut settings, &self.options, &local_folders, &state);
         left_out.into_iter().for_each(|text| output.warn_on_stderr(text));
         settings.remove_project_folders();
-        settings.problems.extend(self.remove_unsafe_programs());
+        settings.problems.append(&mut self.removed_programs);
         let dirs = self.options.plugin_dirs.iter().filter(|_| !self.options.safe_mode);
         let plugins: Vec<Plugin> =
             dirs.map(|plugin| Plugin::from_folder(&self.cwd, plugin, &mut settings.problems)).collect();
@@ -304,20 +307,17 @@ impl Launch {
     }
 
     /// Removes the folders from `PATH` in which any file of the session would be a program: relative ones, and those
-    /// of the session. Returns a warning for each. A folder of programs inside the session's is guarded instead.
-    fn remove_unsafe_programs(&mut self) -> Vec<String> {
-        let Some(path) = self.env.get("PATH") else { return Vec::new() };
-        let folders: Vec<PathBuf> = std::env::split_paths(path).collect();
+    /// of the session. A folder of programs inside the session's is guarded instead.
+    pub(crate) fn remove_unsafe_programs(&mut self) {
+        let Some(path) = self.env.get("PATH") else { return };
         let add_dirs = self.options.add_dirs.iter().map(|folder| self.cwd.join(folder));
-        let session: Vec<PathBuf> = add_dirs.chain([self.cwd.clone()]).filter_map(|folder| resolve(&folder)).collect();
-        let is_safe =
-            |folder: &PathBuf| folder.is_absolute() && resolve(folder).is_some_and(|real| !session.contains(&real));
-        let (kept, removed): (Vec<PathBuf>, Vec<PathBuf>) = folders.into_iter().partition(is_safe);
-        if let Some(kept) = std::env::join_paths(kept).ok().and_then(|kept| kept.into_string().ok()) {
+        let session: Vec<PathBuf> = add_dirs.chain([self.cwd.clone()]).collect();
+        let (kept, removed) = split_unsafe_programs(path.as_ref(), &session);
+        if let Some(kept) = kept.and_then(|kept| kept.into_string().ok()) {
             self.env.insert("PATH".to_owned(), kept);
         }
         let warning = |folder: PathBuf| format!("PATH: '{}', which is a folder of the session", folder.display());
-        removed.into_iter().map(warning).collect()
+        self.removed_programs.extend(removed.into_iter().map(warning));
     }
 
     /// Reads user and managed settings, and adds their environment variables.
@@ -437,13 +437,20 @@ impl Launch {
         summarise: tool::Summariser,
         checkpoints: Option<Arc<Checkpoints>>,
     ) -> Workspace {
-        let mut env: BTreeMap<_, _> =
+        let mut env: BTreeMap<OsString, OsString> =
             self.env.iter().map(|(name, value)| (name.clone().into(), value.clone().into())).collect();
         let from_settings = settings.layers.iter().flat_map(|layer| &layer.known.env);
         env.extend(from_settings.map(|(name, value)| (name.clone().into(), value.clone().into())));
         let mut folders = self.options.add_dirs.clone();
         let more = settings.layers.iter().flat_map(|layer| &layer.known.permissions.additional_directories);
         folders.extend(more.map(PathBuf::from));
+        // Settings may have changed PATH and added folders.
+        let session: Vec<PathBuf> =
+            folders.iter().map(|folder| self.cwd.join(folder)).chain([self.cwd.clone()]).collect();
+        let path = env.get(OsStr::new("PATH")).cloned().unwrap_or_default();
+        if let (Some(kept), _) = split_unsafe_programs(&path, &session) {
+            env.insert("PATH".into(), kept);
+        }
         let options = tool::WorkspaceOptions {
             env,
             folders,
@@ -461,4 +468,15 @@ impl Launch {
 /// Whether hooks and MCP servers start without the variables that hold credentials.
 fn scrubs_secrets(env: &BTreeMap<String, String>) -> bool {
     env.get("CLAUDE_CODE_SUBPROCESS_ENV_SCRUB").is_some_and(|set| !matches!(set.as_str(), "" | "0" | "false"))
+}
+
+/// Returns a value of `PATH` without the folders that are relative or belong to the session, and those folders. The
+/// value is `None` if nothing was removed.
+fn split_unsafe_programs(path: &OsStr, session: &[PathBuf]) -> (Option<OsString>, Vec<PathBuf>) {
+    let session: Vec<PathBuf> = session.iter().filter_map(|folder| resolve(folder)).collect();
+    let is_safe =
+        |folder: &PathBuf| folder.is_absolute() && resolve(folder).is_some_and(|real| !session.contains(&real));
+    let (kept, removed): (Vec<PathBuf>, Vec<PathBuf>) = std::env::split_paths(path).partition(is_safe);
+    let kept = std::env::join_paths(kept).ok().filter(|_| !removed.is_empty());
+    (kept, removed)
 }

@@ -27,14 +27,10 @@ Write short, plain sentences: what you found or did and what it means, with path
 praise, no summary of what is already visible.";
 
 /// The system prompt of the main agent, in parts. The recorded one if there is one, so that a resume
-/// with a newer version can still use the prompt cache; a compaction removes the record. What flags or
-/// the host say takes precedence over the record, which may come from someone else.
+/// with a newer version can still use the prompt cache; a compaction removes the record.
 pub(crate) fn session_system_prompt(session: &Session) -> Vec<String> {
-    let uses_record = {
-        let config = session.agent_config();
-        config.records_system_prompt && config.system_prompt.is_none() && config.append_system_prompt.is_none()
-    };
-    let recorded = uses_record.then(|| announce::recorded_system_prompt(&session.log())).flatten();
+    let records = session.agent_config().records_system_prompt;
+    let recorded = records.then(|| announce::recorded_system_prompt(&session.log())).flatten();
     recorded.unwrap_or_else(|| render_system_prompt(session))
 }
 

@@ -96,9 +96,11 @@ fn evaluate_command(ctx: &PermissionContext<'_>, command: &str) -> Decision {
         Err(error) => (Err(error), None),
     };
     let folders = script.map_or(PossibleCwds(None), |script| PossibleCwds::from_script(script, ctx.workspace));
+    // A text that cannot be parsed is compared as code.
+    let as_code = PossibleCommands::from_code(command);
     let concerns = |rule: &SourcedRule| {
         rule_names_command(rule, command, possible)
-            || possible.is_some_and(|possible| rule_names_file(rule, possible, ctx, &folders))
+            || rule_names_file(rule, possible.unwrap_or(&as_code), ctx, &folders)
     };
     if let Some(rule) = ctx.find_rule(Behavior::Deny, concerns) {
         return deny_by_rule(rule);
@@ -123,7 +125,7 @@ fn evaluate_command(ctx: &PermissionContext<'_>, command: &str) -> Decision {
         let unclear = unclear.or_else(|| ask_if_files_unclear(ctx, possible, &folders));
         let unclear = unclear.filter(|_| rule.rule.content.is_none());
         let allowed = match rule.rule.content {
-            Some(_) => allow_literally(ctx, command, script.ok(), &folders, rule, last_command),
+            Some(_) => allow_literally(ctx, command, (script.ok(), possible), &folders, rule, last_command),
             None => Decision::allow_unsandboxed(DecisionReason::from_rule(rule)),
         };
         return unclear.unwrap_or(allowed);
@@ -146,15 +148,28 @@ fn evaluate_command(ctx: &PermissionContext<'_>, command: &str) -> Decision {
 fn allow_literally(
     ctx: &PermissionContext<'_>,
     command: &str,
-    script: Option<&Script>,
+    (script, possible): (Option<&Script>, Option<&PossibleCommands>),
     folders: &PossibleCwds,
     rule: &SourcedRule,
     last_command: u64,
 ) -> Decision {
-    let uses_git = script.is_none_or(|script| script.commands.iter().any(runs_git)) && command.contains("git");
-    let is_elsewhere = uses_git && script.is_some() && !folders.is_session_repository(ctx.workspace);
-    let name_use = if uses_git { NameUse::Repository } else { NameUse::Never };
-    if is_elsewhere || !ctx.workspace.sandbox().allows_unsandboxed(name_use) {
+    let uses_git = possible.map_or_else(|| command.contains("git"), PossibleCommands::may_run_git);
+    // The folder of a command that cannot be parsed is the current one, as far as is known.
+    let cwd = PossibleCwds(Some(vec![ctx.workspace.cwd()]));
+    let folders = if script.is_some() { folders } else { &cwd };
+    let is_elsewhere =
+        uses_git && !folders.are_of_session_repository(ctx.workspace, possible.or(Some(&PossibleCommands::default())));
+    let redirects: Vec<&Redirect> =
+        script.iter().flat_map(|script| &script.commands).flat_map(|part| &part.redirects).collect();
+    let mut files = redirects.into_iter().filter(|file| !is_standard_file(&file.target.text)).peekable();
+    let name_use = match (files.peek().is_some(), uses_git) {
+        (true, _) => NameUse::Throughout,
+        (false, true) => NameUse::Repository,
+        (false, false) => NameUse::Never,
+    };
+    // The rule does not say where a link leads.
+    let is_linked = files.any(|file| !folders.is_without_link_out(ctx, &file.target));
+    if is_elsewhere || is_linked || !ctx.workspace.sandbox().allows_unsandboxed(name_use) {
         let parts = script.map(|script| script.commands.iter().collect()).unwrap_or_default();
         return ask_for_commands(ctx, parts, None);
     }
@@ -201,6 +216,7 @@ fn ask_if_files_unclear(
     let is_clear = possible.is_some_and(|possible| {
         let words = possible.commands.iter().flat_map(|command| command.iter().skip(1));
         words.chain(&possible.redirect_files).all(|word| word.is_literal && !folders.has_process_path(word))
+            && !possible.runs_hidden_code
             && !possible.changes_folder
             && !possible.commands.iter().any(searches)
     });
@@ -263,7 +279,8 @@ fn rule_names_file(
     let command = |words: &Vec<Word>| {
         // A command that only reads cannot violate a rule about changes.
         let reads = known_commands::command_effect(words) == Some(CommandEffect::ReadOnly);
-        (forbids_reading || !reads) && words.iter().skip(1).any(named)
+        let first = words.first().filter(|first| !first.is_literal);
+        (forbids_reading || !reads) && words.iter().skip(1).chain(first).any(named)
     };
     let written = |word: &Word| forbids_reading || possible.written_files.contains(word);
     // In code for interpreters names are enclosed in quotes or brackets.
@@ -326,8 +343,10 @@ fn evaluate_commands(
     let exports = |name: &String| env_script.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name);
     let changes_env =
         (script.loop_variables.iter()).any(|name| ctx.workspace.env().contains_key(OsStr::new(name)) || exports(name));
+    let changes_shell =
+        is_longer && script.commands.iter().any(|part| changes_shell_state(strip_wrappers(&part.words)));
     let inspect = |part| match inspect_command(ctx, part, folders) {
-        _ if changes_env => CommandFinding::NotAllowed { path: None },
+        _ if changes_env || changes_shell => CommandFinding::NotAllowed { path: None },
         CommandFinding::ReadOnly | CommandFinding::AllowedChange if links_may_move => {
             CommandFinding::NotAllowed { path: None }
         }
@@ -496,7 +515,9 @@ fn suggest_rule(part: &SimpleCommand) -> Option<Rule> {
         }
         _ => format!("{} *", shell::format_words(std::slice::from_ref(first))),
     };
-    (!text.contains('\n') && text.matches('*').count() <= 1).then(|| Rule::new(ToolName::Bash, Some(&text)))
+    // In a rule `*` matches anything.
+    let stars = usize::from(!runs_anything);
+    (!text.contains('\n') && text.matches('*').count() == stars).then(|| Rule::new(ToolName::Bash, Some(&text)))
 }
 
 /// Inspects one simple command.
@@ -539,8 +560,14 @@ fn inspect_words<'a>(ctx: &PermissionContext<'a>, words: &[Word], folders: &Poss
         let vague = unknown
             || has_read_restrictions(ctx) && known_commands::may_search_files(inner, |name| folders.is_folder(name));
         // A rule for git covers the session's repository, not another one that may run programs.
-        let elsewhere = is_git(inner) && !folders.is_session_repository(ctx.workspace);
-        return if vague || elsewhere {
+        let script = Script {
+            commands: vec![SimpleCommand { words: words.to_vec(), ..SimpleCommand::default() }],
+            ..Script::default()
+        };
+        let possible = PossibleCommands::from_script(&script);
+        let uses_git = possible.as_ref().is_none_or(PossibleCommands::may_run_git);
+        let elsewhere = uses_git && !folders.are_of_session_repository(ctx.workspace, possible.as_ref());
+        return if vague || elsewhere || evaluates_code(inner) {
             CommandFinding::NotAllowed { path: None }
         } else {
             CommandFinding::AllowedByRule(rule)
@@ -577,6 +604,16 @@ fn inspect_words<'a>(ctx: &PermissionContext<'a>, words: &[Word], folders: &Poss
             None => CommandFinding::NotAllowed { path: first_path(true) },
         },
     }
+}
+
+/// Whether a command is a builtin that runs code in its words: `test -v 'a[$(x)]'`.
+fn evaluates_code(words: &[Word]) -> bool {
+    let is_test = words.first().is_some_and(|first| first.text == "test" || first.text == "[");
+    let is_code = |word: &Word| {
+        let has_code = word.text.contains('[') && (word.text.contains("$(") || word.text.contains('`'));
+        ["-v", "-R"].contains(&word.text.as_str()) || has_code
+    };
+    is_test && words.iter().skip(1).any(is_code)
 }
 
 /// Whether a command is git.
@@ -719,6 +756,17 @@ impl PossibleCwds {
         self.is_single() && known_commands::git::is_same_repository(&workspace.cwd(), workspace.root(), is_new)
     }
 
+    /// As [`is_session_repository`](Self::is_session_repository), also for the folders that options of git name.
+    fn are_of_session_repository(&self, workspace: &Workspace, possible: Option<&PossibleCommands>) -> bool {
+        let is_new = |path: &Path| workspace.contains(path) && workspace.sandbox().may_be_new(path);
+        let is_same = |folder: PathBuf| {
+            let folder = workspace.cwd().join(folder);
+            known_commands::git::is_same_repository(&folder, workspace.root(), is_new)
+        };
+        let folders = possible.and_then(PossibleCommands::git_folders);
+        self.is_session_repository(workspace) && folders.is_some_and(|folders| folders.into_iter().all(is_same))
+    }
+
     fn is_single(&self) -> bool {
         self.0.as_ref().is_some_and(|folders| folders.len() == 1)
     }
@@ -730,6 +778,16 @@ impl PossibleCwds {
             Some(folders) => folders.iter().all(|folder| inside(&folder.join(name))),
             None => Path::new(name).is_absolute() && inside(Path::new(name)),
         }
+    }
+
+    /// Whether a file is where its name says, or its links do not lead out of the session's folders.
+    fn is_without_link_out(&self, ctx: &PermissionContext<'_>, word: &Word) -> bool {
+        let is_kept = |path: PathBuf| {
+            let path = without_dots(&path);
+            resolve(&path).is_some_and(|real| real == path || ctx.workspace.contains(&path))
+        };
+        word.is_literal
+            && self.0.as_ref().is_some_and(|folders| folders.iter().all(|folder| is_kept(folder.join(&word.text))))
     }
 
     /// Whether a word may name a file through a link of a process.
@@ -765,6 +823,13 @@ fn redirects_folders(part: &SimpleCommand) -> bool {
     let is_named = |text: &str| names.iter().any(|name| text.contains(name));
     part.assignments.iter().any(|assignment| is_named(assignment.split('=').next().unwrap_or_default()))
         || sets && part.words.iter().any(|word| is_named(&word.text))
+}
+
+/// Whether a command changes what later commands of the shell mean.
+fn changes_shell_state(words: &[Word]) -> bool {
+    const BUILTINS: &str = "alias builtin command declare enable export hash local mapfile read readarray readonly set \
+                            shopt source trap typeset unalias unset .";
+    words.first().is_some_and(|first| BUILTINS.split(' ').any(|name| name == first.text))
 }
 
 /// Whether a word is a folder for `cd`; options and an empty word go home or back.

@@ -98,16 +98,26 @@ impl SimpleCommand {
 
 /// Formats words for comparison with rules: joined by a space, quoted where necessary.
 pub(super) fn format_words(words: &[Word]) -> String {
-    words.iter().map(Word::quoted).collect::<Vec<_>>().join(" ")
+    let quoted = |(at, word): (usize, &Word)| match at {
+        // Without quotes it would be an assignment.
+        0 if word.is_literal && word.text.contains('=') => word.in_quotes(),
+        _ => word.quoted(),
+    };
+    words.iter().enumerate().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
 impl Word {
     /// Quotes the word so that different words have different texts.
     fn quoted(&self) -> String {
-        let bare = |c: char| c.is_alphanumeric() || "_@%+=:,./-[]{}!^".contains(c);
-        if !self.is_literal || (!self.text.is_empty() && self.text.chars().all(bare)) {
+        let bare = |c: char| c.is_alphanumeric() || "_@%+=:,./-]}!^".contains(c);
+        let is_bare = !self.text.is_empty() && self.text.chars().all(bare);
+        if !self.is_literal || is_bare || ["[", "{", "{}"].contains(&self.text.as_str()) {
             return self.text.clone();
         }
+        self.in_quotes()
+    }
+
+    fn in_quotes(&self) -> String {
         format!("'{}'", self.text.replace('\'', "'\\''"))
     }
 }

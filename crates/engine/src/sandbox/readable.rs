@@ -51,7 +51,8 @@ pub(super) fn program_folders(context: &CommandContext<'_>) -> Vec<PathBuf> {
     let leads_out = |path: &Path, real: &Path| is_inside(path) && !is_inside(real);
     let path = path.filter(|path| path.is_absolute());
     let path = path.filter_map(|path| resolve(&path).filter(|real| !leads_out(&path, real)));
-    let mut folders: Vec<PathBuf> = SYSTEM_FOLDERS.iter().map(PathBuf::from).chain(path.filter(narrow)).collect();
+    let system = SYSTEM_FOLDERS.iter().filter_map(|folder| resolve(Path::new(folder)));
+    let mut folders: Vec<PathBuf> = system.chain(path.filter(narrow)).collect();
     folders.retain(|folder| folder.exists());
     folders.sort();
     folders.dedup();
@@ -68,7 +69,13 @@ pub(super) fn readable_paths(context: &CommandContext<'_>, own_proc: bool) -> Ve
         true => files.push(PathBuf::from("/proc")),
         false => files.extend(SHARED_PROC_FILES.map(PathBuf::from)),
     }
-    files.retain(|file| file.exists());
+    // A link in the session's folders may be one that a command has made.
+    let is_inside = |path: &Path| context.folders.iter().any(|folder| path.starts_with(folder));
+    let resolved = files.iter().filter_map(|file| {
+        let real = resolve(file)?;
+        (real.exists() && (is_inside(&real) || !is_inside(file))).then_some(real)
+    });
+    let mut files: Vec<PathBuf> = resolved.collect();
     files.sort();
     files.dedup();
     files

@@ -296,7 +296,13 @@ fn find_restricted(
             found.is_incomplete = true;
             return found;
         }
-        let Ok(data) = path.symlink_metadata() else { continue };
+        let data = match path.symlink_metadata() {
+            Ok(data) => data,
+            Err(error) => {
+                found.is_incomplete |= error.kind() != std::io::ErrorKind::NotFound;
+                continue;
+            }
+        };
         // Inside it may be written, whatever protects its parent folders.
         held &= !writable.contains(&path);
         let is_inside = || folders.iter().any(|folder| path.starts_with(folder));
@@ -327,8 +333,11 @@ fn find_restricted(
             if limits.unlocks_folders && data.mode() & 0o500 != 0o500 {
                 let _ = safe_file::allow_owner(&path);
             }
-            let inside = fs::read_dir(&path).into_iter().flatten().flatten();
-            open.extend(inside.map(|entry| (entry.path(), held)));
+            match fs::read_dir(&path) {
+                Ok(inside) => open.extend(inside.flatten().map(|entry| (entry.path(), held))),
+                // A command may have locked it to hide what is in it.
+                Err(error) => found.is_incomplete |= error.kind() != std::io::ErrorKind::NotFound,
+            }
         }
     }
     found.covered.sort();

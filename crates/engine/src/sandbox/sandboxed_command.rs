@@ -219,16 +219,16 @@ impl Sandbox {
     }
 }
 
-/// Resolves a path; `None` if a link leads it out of one of the `roots` that contain it. Commands can write there,
+/// Resolves a path; `None` if it leads through one of the `roots` and out of it by a link. Commands can write there,
 /// so the link may be theirs, and files of a project may be links.
 fn resolve_below(path: &Path, roots: &[PathBuf]) -> Option<PathBuf> {
     let path = without_dots(path);
     let real = resolve(&path)?;
-    let is_kept = |root: &PathBuf| match path.strip_prefix(without_dots(root)) {
-        Ok(below) if !below.as_os_str().is_empty() => resolve(root).is_some_and(|root| root.join(below) == real),
-        _ => true,
-    };
-    roots.iter().all(is_kept).then_some(real)
+    let on_the_way: Vec<PathBuf> = path.ancestors().filter_map(resolve).collect();
+    let leads_out =
+        |root: &PathBuf| !real.starts_with(root) && on_the_way.iter().any(|folder| folder.starts_with(root));
+    let mut roots = roots.iter().filter_map(|root| resolve(root));
+    (!roots.any(|root| leads_out(&root))).then_some(real)
 }
 
 /// Returns the parent folders of some paths inside the writable folders, the outer ones first.

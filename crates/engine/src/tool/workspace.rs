@@ -128,10 +128,7 @@ impl Workspace {
         }
         let folders = std::mem::take(&mut options.folders);
         let own_outputs = options.output_folder.is_none();
-        let outputs = options
-            .output_folder
-            .take()
-            .unwrap_or_else(|| std::env::temp_dir().join(random_id(guarded_paths::AGENT_FOLDER_PREFIX)));
+        let outputs = options.output_folder.take().unwrap_or_else(own_folder);
         let workspace = Self {
             cwd: Mutex::new(root.clone()),
             seen_files: SeenFiles::default(),
@@ -461,6 +458,15 @@ pub enum FileKnowledge {
     Stale,
     /// The model has seen the current content.
     Current,
+}
+
+/// Returns a new folder in the temporary one, resolved: a command that finds the folder by name later may run
+/// elsewhere, or have replaced a link in it.
+fn own_folder() -> PathBuf {
+    let temp = std::env::temp_dir();
+    let temp = if temp.as_os_str().is_empty() { PathBuf::from("/tmp") } else { temp };
+    let temp = std::path::absolute(&temp).unwrap_or(temp);
+    resolve(&temp).unwrap_or(temp).join(random_id(guarded_paths::AGENT_FOLDER_PREFIX))
 }
 
 /// Kills a process group whose leader has ended. The id of a group with members is not

@@ -92,6 +92,34 @@ fn a_literal_rule_for_git_covers_the_repository_of_the_session() {
     for name in [".git/config", "sub/a", "nested/HEAD", "nested/objects/x", "nested/refs/x"] {
         workspace.write(name, "");
     }
+    // A folder that names where its objects are is a repository too.
+    for name in ["other/HEAD", "other/commondir"] {
+        workspace.write(name, "");
+    }
+    workspace.inner.set_cwd(workspace.path("other"));
+    assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, "git status"), "ask");
+    // Git is not always the first word, and options tell it where to run.
+    workspace.inner.set_cwd(workspace.path("nested"));
+    for command in ["time git status", "env git status", "sh -c 'git status'", "command git status"] {
+        let rule = format!("allow Bash({command})");
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &[&rule], command), "ask", "{command}");
+    }
+    let rules_for_wrappers =
+        ["allow Bash(env:*)", "allow Bash(stdbuf:*)", "allow Bash(timeout:*)", "allow Bash(git:*)"];
+    for command in ["env LANG=C git status", "stdbuf -oL git status", "timeout -k 5 10 git status"] {
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules_for_wrappers, command), "ask", "{command}");
+    }
+    workspace.inner.set_cwd(workspace.inner.root());
+    for command in ["git -C nested status", "git --git-dir=nested status", "git --work-tree=. status"] {
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules_for_wrappers, command), "ask", "{command}");
+    }
+    for command in ["git -C sub status", "git -C . log", "env LANG=C git status"] {
+        assert_eq!(
+            workspace.bash_decision(PermissionMode::Default, &rules_for_wrappers, command),
+            "allow",
+            "{command}"
+        );
+    }
     for (folder, expected) in [("", "allow"), ("sub", "allow"), ("nested", "ask")] {
         workspace.inner.set_cwd(workspace.path(folder));
         for command in ["git status", "make && git status"] {
@@ -178,6 +206,41 @@ fn a_line_without_a_sandbox_is_written_in_a_small_part_of_the_language() {
     // The folder is not the session's, and the command reads it without a name.
     let rules = ["allow Bash(cd:*)"];
     assert_eq!(differing(PermissionMode::Default, &rules, &["cd /etc && grep -riee"], "ask"), none());
+    // Code that cannot be parsed or is not seen.
+    let rules = ["allow Bash", "deny Read(.env)"];
+    let hidden = [
+        "time cat .env",
+        "cat .env; ((1))",
+        "{cat,.env}",
+        "sh -c 'cat .env; x=$((1))'",
+        "sh -c 'cat .e*; x=$((1))'",
+        "echo 'cat .e*' | sh",
+        "bash <<'E'\ncat .e*\nE",
+        "npm exec -c 'cat .env; ((1))'",
+    ];
+    let slipped: Vec<&&str> = hidden
+        .iter()
+        .filter(|command| workspace.bash_decision(PermissionMode::Default, &rules, command) == "allow")
+        .collect();
+    assert_eq!(slipped, Vec::<&&str>::new());
+    let named = ["time cat .env", "cat .env; ((1))", "case x in x) cat .env;; esac", "cat .env ${x:-}"];
+    assert_eq!(differing(PermissionMode::BypassPermissions, &["deny Read(.env)"], &named, "deny"), none());
+    // Parts of a rule that are no words, and words that the shell would expand.
+    let differs = [
+        ("allow Bash(python3 <<< 'print(1)')", "python3 <<'E'\nx\nE"),
+        ("allow Bash(bash # lint:*)", "bash -c x"),
+        ("allow Bash(./i.sh 2>&1:*)", "./i.sh x"),
+        ("allow Bash('./[id].sh':*)", "./[id].sh"),
+        ("allow Bash(./i.sh '{a,b}')", "./i.sh {a,b}"),
+        ("allow Bash(PYTHONPATH=./src pytest:*)", "'PYTHONPATH=./src' pytest -q"),
+        ("allow Bash(test:*)", "test -v 'a[$(./evil)]'"),
+        ("allow Bash([ -f *)", "[ -f x -o -v 'a[$(./evil)]' ]"),
+        ("allow Bash(export A=1:*)", "export A=1 PATH=./d; ls"),
+        ("allow Bash(hash:*)", "hash -p ./i.sh ls; ls"),
+    ];
+    for (rule, command) in differs {
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &[rule], command), "ask", "{rule} {command}");
+    }
     // White space that belongs to a name.
     let rules = ["allow Bash(./build.sh)"];
     assert_eq!(differing(PermissionMode::Default, &rules, &["./build.sh\u{2003}", "./build.sh\u{b}"], "ask"), none());

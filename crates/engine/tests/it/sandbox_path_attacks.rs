@@ -105,6 +105,14 @@ async fn a_writable_folder_of_the_settings_does_not_lead_out_of_the_session() {
     run(&workspace, &format!("mkdir -p a/b; ln -s {} dist; mv a c; mkdir a; ln -s {0} a/b", outside.display())).await;
     let output = run(&workspace, "echo x > dist/made; echo x > a/b/made").await;
     assert!(!place.path("outside/made").exists(), "{output}");
+    // The same by another name of the session's folder.
+    let place = Place::new();
+    symlink("p", place.path("alias")).unwrap();
+    let settings = json!({"enabled": true, "filesystem": {"allowWrite": [place.path("alias/dist")]}});
+    let workspace = place.workspace(&[], &[], settings);
+    run(&workspace, &format!("ln -s {} dist", place.path("outside").display())).await;
+    let output = run(&workspace, "echo x > dist/made").await;
+    assert!(!place.path("outside/made").exists(), "{output}");
     // A link that the user made outside is followed.
     let place = Place::new();
     fs::create_dir(place.path("cache")).unwrap();
@@ -183,6 +191,19 @@ async fn settings_behind_a_link_to_the_session_are_guarded() {
         assert_eq!(text.as_deref(), existing.then_some("old"), "{output}");
         assert!(place.path("p/made").exists(), "{output}");
     }
+}
+
+#[tokio::test]
+async fn a_repository_is_one_before_its_links_lead_somewhere() {
+    if !kernel_can() {
+        return;
+    }
+    let place = Place::new();
+    let workspace = place.workspace(&[], &[], json!({}));
+    let command = "mkdir -p .vscode/objects x/refs; echo x > x/HEAD; echo x > x/config; \
+                   ln -s ../vscode.moved-aside-1/objects x/objects";
+    let output = run(&workspace, command).await;
+    assert!(!place.path("p/x/HEAD").exists() || !place.path("p/x/config").exists(), "{output}");
 }
 
 #[tokio::test]

@@ -81,16 +81,17 @@ pub(in crate::permission) fn matches_wildcards(pieces: &[String], text: &str) ->
     rest.ends_with(last.as_str())
 }
 
-/// Formats the words of a rule as [`shell::format_words`] does, if they are one simple command.
+/// Formats the words of a rule as [`shell::format_words`] does, if they are nothing but the words of one command.
+/// Otherwise the text stays as it is, which matches no command.
 fn canonicalise(words: &str) -> String {
     let plain = |words: &[Word]| words.iter().all(|word| word.is_literal);
-    match shell::parse(words).map(|script| script.commands) {
-        Ok(parts) => match parts.as_slice() {
-            [part] if part.assignments.is_empty() && part.redirects.is_empty() && plain(&part.words) => {
-                shell::format_words(&part.words)
-            }
+    // A redirection, a comment or a loop is no part of the words.
+    let is_bare = !words.contains(['<', '>', '#', ';', '&', '|', '\n']);
+    match shell::parse(words) {
+        Ok(script) if is_bare && !script.has_loop => match script.commands.as_slice() {
+            [part] if part.assignments.is_empty() && plain(&part.words) => shell::format_words(&part.words),
             _ => words.to_owned(),
         },
-        Err(_) => words.to_owned(),
+        _ => words.to_owned(),
     }
 }

@@ -1,7 +1,7 @@
 //! Every command that a script may run in the end, for comparison with deny and ask rules.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::path::without_dots;
 use crate::permission::shell::{self, Script, Word};
@@ -58,7 +58,7 @@ const STDIN_INTERPRETERS: &str = "\
 const GIT_RUNNING_SUBCOMMANDS: &str = "config bisect submodule rebase filter-branch difftool mergetool for-each-repo \
     daemon instaweb merge-index remote-ext send-email";
 /// Options of git before the subcommand that take a value.
-pub(super) const GIT_VALUE_OPTIONS: &str = "-C -c --git-dir --work-tree --namespace --config-env";
+pub(super) const GIT_VALUE_OPTIONS: &str = "-C -c --attr-source --config-env --git-dir --namespace --work-tree";
 
 /// What the variables begin with that contain settings for git.
 const GIT_SETTINGS_PREFIX: &str = "GIT_CONFIG";
@@ -86,6 +86,8 @@ pub(super) struct PossibleCommands {
     pub(super) known_prefixes: Vec<String>,
     /// Whether it may run something that the text does not show.
     pub(super) runs_unknown: bool,
+    /// Whether it runs code that is not seen: from standard input, or a text that cannot be parsed.
+    pub(super) runs_hidden_code: bool,
     /// The commands, word by word.
     pub(super) commands: Vec<Vec<Word>>,
     /// Files of redirections.
@@ -98,6 +100,11 @@ pub(super) struct PossibleCommands {
 }
 
 impl PossibleCommands {
+    /// Takes a text that cannot be parsed as code.
+    pub(super) fn from_code(text: &str) -> Self {
+        Self { foreign_code: vec![text.to_owned()], ..Self::default() }
+    }
+
     /// Collects the possible commands of a script; `None` if there are too many.
     pub(super) fn from_script(script: &Script) -> Option<Self> {
         let mut possible = Self::default();
@@ -154,6 +161,7 @@ impl PossibleCommands {
         self.commands.push(words.to_vec());
         if !first.is_literal {
             self.runs_unknown = true;
+            self.runs_hidden_code |= depth == 0;
             return;
         }
         let name = program_name(first);
@@ -165,7 +173,9 @@ impl PossibleCommands {
             self.add_named(name, &words[1..]);
         }
         // `run-parts` runs everything in a folder.
-        self.runs_unknown |= runs_stdin(name, &words[1..]) || name == "run-parts";
+        let is_hidden = runs_stdin(name, &words[1..]) || name == "run-parts";
+        self.runs_unknown |= is_hidden;
+        self.runs_hidden_code |= is_hidden;
         if name == "git" {
             self.add_git(&words[1..]);
         } else if is_interpreter(name) {
@@ -182,7 +192,11 @@ impl PossibleCommands {
                 words[1..].iter().for_each(|word| self.sed(&word.text));
             }
         } else if contains_word(SHELLS, name) || name == "source" || name == "." {
-            self.runs_unknown |= !has_explicit_script(&words[1..]);
+            // Without a file `.` is an error; it may be a folder among the words of a wrapper.
+            let is_error = words.len() == 1 && !contains_word(SHELLS, name);
+            let is_hidden = !is_error && !has_explicit_script(&words[1..]);
+            self.runs_unknown |= is_hidden;
+            self.runs_hidden_code |= is_hidden;
             self.add_arguments(&words[1..], depth);
         } else if contains_word(EVALUATORS, name) {
             words[1..].iter().for_each(|word| self.add_code(&word.text));
@@ -339,12 +353,44 @@ impl PossibleCommands {
                 Ok(script) => self.add_script(&script, depth + 1),
                 Err(_) => {
                     self.runs_unknown = true;
+                    self.runs_hidden_code = true;
+                    self.add_code(text);
                     for text in text.split([';', '&', '|', '\n', '(', ')', '`']) {
                         self.push_text(text.trim().to_owned());
                     }
                 }
             }
         }
+    }
+}
+
+impl PossibleCommands {
+    /// Whether git may run, by any of the commands.
+    pub(super) fn may_run_git(&self) -> bool {
+        let is_git = |text: &String| text.split(' ').next().is_some_and(|name| name.rsplit('/').next() == Some("git"));
+        self.texts.iter().any(is_git) || self.foreign_code.iter().any(|code| code.contains("git"))
+    }
+
+    /// Returns the folders, relative to the current one, that options tell git to run in; `None` if they name a
+    /// repository in another way.
+    pub(super) fn git_folders(&self) -> Option<Vec<PathBuf>> {
+        let mut folders = Vec::new();
+        let is_git = |words: &&Vec<Word>| words.first().is_some_and(|first| program_name(first) == "git");
+        for words in self.commands.iter().filter(is_git) {
+            let mut folder = PathBuf::new();
+            let mut rest = words[1..].iter();
+            while let Some(option) = rest.next().filter(|word| word.text.starts_with('-')) {
+                let names = ["--git-dir", "--work-tree", "--namespace", "--exec-path"];
+                match option.text.as_str() {
+                    "-C" => folder.push(&rest.next().filter(|word| word.is_literal)?.text),
+                    text if names.iter().any(|name| text.starts_with(name)) || !option.is_literal => return None,
+                    text if contains_word(GIT_VALUE_OPTIONS, text) => drop(rest.next()),
+                    _ => {}
+                }
+            }
+            folders.push(folder);
+        }
+        Some(folders)
     }
 }
 

@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use super::{LaunchError, Policy, step_error};
@@ -34,20 +36,16 @@ pub(super) fn set_up_mounts(policy: &Policy) -> Result<(), LaunchError> {
         create_covers(&file, &folder).map_err(step_error("making what covers"))?;
     }
     let writable: Vec<&PathBuf> = policy.writable.iter().chain([&policy.temp_folder]).collect();
-    let bind = MsFlags::MS_BIND | MsFlags::MS_REC;
     for path in &writable {
-        mount(Some(path.as_path()), path.as_path(), NO_VALUE, bind, NO_VALUE)
-            .map_err(step_error("mounting what is writable"))?;
+        mount_over_itself(path).map_err(step_error("mounting what is writable"))?;
     }
     // A mount point cannot be renamed. Those outside come first, because mounting one hides
     // the mounts inside it.
     for path in &policy.pinned {
-        mount(Some(path.as_path()), path.as_path(), NO_VALUE, bind, NO_VALUE)
-            .map_err(step_error("mounting what is pinned"))?;
+        mount_over_itself(path).map_err(step_error("mounting what is pinned"))?;
     }
     for path in &policy.read_only {
-        mount(Some(path.as_path()), path.as_path(), NO_VALUE, bind, NO_VALUE)
-            .map_err(step_error("mounting what is guarded"))?;
+        mount_over_itself(path).map_err(step_error("mounting what is guarded"))?;
     }
     let table = fs::read_to_string("/proc/self/mountinfo").map_err(step_error("reading the mounts"))?;
     for line in table.lines() {
@@ -62,9 +60,14 @@ pub(super) fn set_up_mounts(policy: &Policy) -> Result<(), LaunchError> {
             continue;
         }
         let flags = flags | MsFlags::MS_BIND | MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY;
-        match mount(NO_VALUE, &point, NO_VALUE, flags, NO_VALUE) {
-            // A mount point under another mount or in an inaccessible folder cannot be reached.
-            Ok(()) | Err(nix::Error::ENOENT | nix::Error::EACCES) => {}
+        // A mount point under another mount or in an inaccessible folder cannot be reached. Ours can, unless
+        // another command has moved it meanwhile.
+        let is_ours = open.is_some() || guarded.is_some();
+        let remounted = open_without_links(&point)
+            .and_then(|opened| Ok(mount(NO_VALUE, &descriptor_path(&opened), NO_VALUE, flags, NO_VALUE)?));
+        match remounted {
+            Ok(()) => {}
+            Err(error) if !is_ours && is_unreachable(&error) => {}
             Err(error) => {
                 let reason = format!("{}: {error}", point.display());
                 return Err(LaunchError { step: "making mounts read-only", reason });
@@ -72,15 +75,42 @@ pub(super) fn set_up_mounts(policy: &Policy) -> Result<(), LaunchError> {
         }
     }
     for path in &policy.covered {
-        let cover = match fs::metadata(path) {
-            Ok(data) if data.is_dir() => &folder,
-            Ok(_) => &file,
+        let covered = match open_without_links(path) {
+            Ok(covered) => covered,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(step_error("covering")(error)),
         };
-        mount(Some(cover), path, NO_VALUE, MsFlags::MS_BIND, NO_VALUE).map_err(step_error("covering"))?;
+        let kind = rustix::fs::fstat(&covered).map_err(step_error("covering"))?.st_mode;
+        let is_folder = rustix::fs::FileType::from_raw_mode(kind).is_dir();
+        let cover = if is_folder { &folder } else { &file };
+        mount(Some(cover), &descriptor_path(&covered), NO_VALUE, MsFlags::MS_BIND, NO_VALUE)
+            .map_err(step_error("covering"))?;
     }
     Ok(())
+}
+
+/// Mounts a file or folder over itself. Other commands may exchange names in the session's folders meanwhile, so it
+/// is opened once, and its name must not lead through a link.
+fn mount_over_itself(path: &Path) -> io::Result<()> {
+    let opened = open_without_links(path)?;
+    let path = descriptor_path(&opened);
+    let bind = MsFlags::MS_BIND | MsFlags::MS_REC;
+    Ok(mount(Some(path.as_path()), path.as_path(), NO_VALUE, bind, NO_VALUE)?)
+}
+
+/// Opens a resolved path; a link in it is an error.
+pub(super) fn open_without_links(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    Ok(openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?)
+}
+
+/// Returns the path of what a descriptor has opened, whatever its name is now.
+fn descriptor_path(opened: &OwnedFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd()))
+}
+
+fn is_unreachable(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied | io::ErrorKind::NotADirectory)
 }
 
 /// Creates the file and the folder, without any permissions, that cover others.

@@ -82,25 +82,22 @@ fn a_compaction_is_followed_by_the_facts() {
 fn a_recorded_system_prompt_is_sent_until_a_compaction() {
     let agent = ScriptedAgent::new("full.yaml");
     let id = session_id(&agent.lines(&["hello", "--append-system-prompt", "FIRST"]));
-    agent.lines(&["hello", "--resume", &id]);
+    agent.lines(&["hello", "--resume", &id, "--append-system-prompt", "SECOND"]);
     assert_eq!(system(&agent, 0), system(&agent, 1));
     assert!(system(&agent, 0).ends_with("FIRST"));
-    // A flag takes precedence over the record.
-    agent.lines(&["hello", "--resume", &id, "--append-system-prompt", "SECOND"]);
-    assert!(system(&agent, 2).ends_with("SECOND"));
-    let mut process = agent.spawn(&["--resume", &id]);
+    let mut process = agent.spawn(&["--resume", &id, "--append-system-prompt", "THIRD"]);
     process.send_request("1", json!({"subtype": "initialize", "systemPromptSnapshot": false}));
     process.send_prompt("hello");
     process.read_result();
     process.end();
-    assert!(!system(&agent, 3).contains("FIRST"));
-    // Neither was recorded: the first record still counts.
-    agent.lines(&["begin at one", "--resume", &id]);
-    assert!(system(&agent, 4).ends_with("FIRST"));
+    assert!(system(&agent, 2).ends_with("THIRD"));
+    // It was not recorded: the first record still counts.
+    agent.lines(&["begin at one", "--resume", &id, "--append-system-prompt", "FOURTH"]);
+    assert!(system(&agent, 3).ends_with("FIRST"));
     let lines = agent.lines(&["/compact", "--resume", &id]);
     assert!(lines.iter().any(|line| line["subtype"] == "compact_boundary"), "{lines:?}");
-    agent.lines(&["hello", "--resume", &id]);
-    assert!(!system(&agent, agent.server.requests().len() - 1).contains("FIRST"));
+    agent.lines(&["hello", "--resume", &id, "--append-system-prompt", "FIFTH"]);
+    assert!(system(&agent, agent.server.requests().len() - 1).ends_with("FIFTH"));
 }
 
 #[test]

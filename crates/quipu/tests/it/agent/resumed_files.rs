@@ -131,24 +131,3 @@ fn a_rewind_changes_only_what_the_session_may_change() {
         assert_eq!(agent.folder.path.join("kept").exists(), !is_removed, "{flags:?} {answer}");
     }
 }
-
-#[test]
-fn it_does_not_replace_the_system_prompt_of_a_flag() {
-    let agent = ScriptedAgent::from_script_text(r#"[{"reply": "done"}]"#);
-    agent.run(&["-p", "hello"]);
-    let text = fs::read_to_string(agent.session_file()).unwrap();
-    let forge = |line: &str| match line.contains("prompt_snapshot") {
-        true => line.replace("You are quipu-agent", "You are EVIL") + "\n",
-        false => format!("{line}\n"),
-    };
-    let forged: String = text.lines().map(forge).collect();
-    assert_ne!(forged, text);
-    for (flags, is_used) in
-        [(&[][..], true), (&["--system-prompt", "MINE"], false), (&["--append-system-prompt", "MINE"], false)]
-    {
-        agent.write("x.jsonl", &forged);
-        agent.run(&[&["-p", "go", "--resume", "x.jsonl"], flags].concat());
-        let system = last_request(&agent)["system"].to_string();
-        assert_eq!((system.contains("EVIL"), system.contains("MINE")), (is_used, !is_used), "{flags:?} {system}");
-    }
-}

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{contains_word, dashed_words, options};
+use crate::guarded_paths::is_repository_folder;
 use crate::path::resolve;
 use crate::permission::bash::possible_commands::GIT_VALUE_OPTIONS;
 use crate::permission::shell::Word;
@@ -145,7 +146,8 @@ const CONTENT_FREE_SUBCOMMANDS: [(&str, &str, &str); 36] = [
 ];
 
 /// Subcommands of these that show contents or run other commands.
-const SHOWING_OPERANDS: [(&str, &str); 3] = [("stash", "show"), ("submodule", "foreach"), ("submodule", "summary")];
+const SHOWING_OPERANDS: [(&str, &str); 5] =
+    [("stash", "show"), ("submodule", "add"), ("submodule", "foreach"), ("submodule", "summary"), ("worktree", "add")];
 
 /// Options of `log` that do not show the contents of files.
 const CONTENT_FREE_LOG_OPTIONS: &str = "--abbrev-commit --after --all --author --before --branches --color --committer --date \
@@ -195,7 +197,9 @@ pub(super) fn may_show_contents(mut words: &[Word]) -> bool {
         None => option[1..].chars().all(|c| short.contains(c) || c.is_ascii_digit()),
     };
     let shows = |word: &Word| SHOWING_OPERANDS.contains(&(name, word.text.as_str()));
-    rest.iter().any(shows) || !options(rest).iter().all(is_known)
+    // A list of stashes takes the options of `log`.
+    let is_list = *name == "stash" && rest.iter().any(|word| word.text == "list");
+    rest.iter().any(shows) || !options(rest).iter().all(is_known) || is_list && !options(rest).is_empty()
 }
 
 /// Whether git in `folder` uses the same repository as in `root`, with a plain `.git` folder.
@@ -228,7 +232,7 @@ fn find_repository(folder: &Path) -> Repository {
         if folder.join(".git").symlink_metadata().is_ok() {
             return Repository::At(folder.to_owned());
         }
-        if ["HEAD", "objects", "refs"].iter().all(|name| folder.join(name).symlink_metadata().is_ok()) {
+        if is_repository_folder(folder) {
             return Repository::Bare;
         }
     }
