@@ -299,7 +299,8 @@ fn find_restricted(
         let data = match path.symlink_metadata() {
             Ok(data) => data,
             Err(error) => {
-                found.is_incomplete |= error.kind() != std::io::ErrorKind::NotFound;
+                let can_open = path.parent().and_then(|folder| folder.symlink_metadata().ok()).is_none_or(is_own);
+                found.is_incomplete |= error.kind() != std::io::ErrorKind::NotFound && can_open;
                 continue;
             }
         };
@@ -335,14 +336,19 @@ fn find_restricted(
             }
             match fs::read_dir(&path) {
                 Ok(inside) => open.extend(inside.flatten().map(|entry| (entry.path(), held))),
-                // A command may have locked it to hide what is in it.
-                Err(error) => found.is_incomplete |= error.kind() != std::io::ErrorKind::NotFound,
+                // A command may have locked it to hide what is in it, and may open it again.
+                Err(error) => found.is_incomplete |= error.kind() != std::io::ErrorKind::NotFound && is_own(data),
             }
         }
     }
     found.covered.sort();
     found.read_only.sort();
     found
+}
+
+/// Whether a file belongs to the user, who can then change its mode.
+fn is_own(data: fs::Metadata) -> bool {
+    data.uid() == rustix::process::geteuid().as_raw()
 }
 
 /// Whether the path has a guarded name below the session folder that contains it.

@@ -182,7 +182,10 @@ impl Sandbox {
         };
         let mut found = cache.find_restricted((version, &restrictions), home, &all, &write);
         if found.is_incomplete {
-            return Err("there are too many files to look for those that rules refuse".to_owned());
+            return Err(
+                "there are too many files, or folders that cannot be listed, to look for those that rules refuse"
+                    .to_owned(),
+            );
         }
         found = found.with(find_settings(home, &write));
         let script = agent_folder.join(USER_SHELL_FILE);
