@@ -61,6 +61,8 @@ struct SubagentRun {
     workspace: Workspace,
     /// The git worktree that it works in; `None` if it works in the session's folder.
     worktree: Option<WorktreeSession>,
+    /// Whether its start was reported to the host.
+    is_announced: bool,
     cancel: CancellationToken,
     started_at: Instant,
     /// Its span; `None` if no spans are sent.
@@ -179,6 +181,7 @@ impl SubagentRun {
             select_tools: tool.select_tools,
             workspace,
             worktree: worktree.map(|(worktree, _)| worktree),
+            is_announced: false,
             cancel: CancellationToken::new(),
             started_at: Instant::now(),
             span,
@@ -201,8 +204,15 @@ impl SubagentRun {
     }
 
     /// Runs in the background from the start.
-    fn run_in_background(self, call: &CallContext) -> ToolOutput {
-        self.background_launch(call).start(Box::pin(self.run()))
+    fn run_in_background(mut self, call: &CallContext) -> ToolOutput {
+        let launch = self.background_launch(call);
+        launch.in_background.store(true, Ordering::Relaxed);
+        // Before the result of the call, whenever the task begins to run.
+        self.is_announced = true;
+        let (session, started) = (Arc::clone(&self.session), self.started_line());
+        let output = launch.start(Box::pin(self.run()));
+        session.emit_system(started);
+        output
     }
 
     /// What is needed to move it to the background.
@@ -252,7 +262,9 @@ impl SubagentRun {
             span: self.span,
             session,
         };
-        self.emit_started();
+        if !self.is_announced {
+            session.emit_system(self.started_line());
+        }
         let base = HookInputBase { permission_mode: Maybe::Absent, ..ctx.hook_base() };
         let input = SubagentStart { base, ..SubagentStart::default() };
         let hooks = session.run_hooks(input, Some(&self.agent.name), None, &ctx.cancel);
@@ -430,10 +442,10 @@ impl SubagentRun {
         }))
     }
 
-    fn emit_started(&self) {
+    fn started_line(&self) -> System {
         let mut envelope = self.session.output.envelope();
         envelope.subagent_type = Maybe::Value(self.info.agent_type.clone());
-        self.session.emit_system(System::TaskStarted(Box::new(stream_only::TaskStarted {
+        System::TaskStarted(Box::new(stream_only::TaskStarted {
             task_id: Maybe::Value(self.info.id.clone()),
             run_id: Maybe::Value(self.info.run_id.clone()),
             tool_use_id: Maybe::Value(self.info.tool_use_id.clone()),
@@ -444,7 +456,7 @@ impl SubagentRun {
             spawn_depth: Maybe::Value(self.depth),
             envelope,
             ..stream_only::TaskStarted::default()
-        })));
+        }))
     }
 
     /// Path of the report for hosts; empty for a foreground subagent.
