@@ -191,7 +191,7 @@ impl Writer {
     }
 
     /// Queues lines before the unfinished assistant entries at the end of the queue. They are written
-    /// with the next commit or after `max_delay`, which an entry queued after them may begin anew once.
+    /// with the next commit or after `max_delay`, which starts again once if an entry is queued after them.
     pub(crate) fn queue_lines(&self, lines: Vec<Line>, max_delay: Duration) {
         let mut queue = lock(&self.shared.queue);
         let due = Instant::now() + max_delay;

@@ -7,7 +7,7 @@
 //! are allowed because they only read still run in a read-only sandbox.
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use quipu_message::ToolName;
 use serde_json::Value;
@@ -20,17 +20,18 @@ use super::path_pattern::{PathPattern, PatternFolders};
 use super::rules::SourcedRule;
 use super::shell::{self, Redirect, Script, ShellParseError, SimpleCommand, Word};
 use super::{Behavior, EffectiveMode, Rule, RuleSource, file_tools};
-use crate::path::{MAX_PATH_BYTES, TargetPath, resolve, without_dots};
+use crate::path::{MAX_PATH_BYTES, TargetPath};
 use crate::sandbox::{NameUse, SandboxProfile};
-use crate::tool::Workspace;
 use known_commands::CommandEffect;
 use pattern::CommandPattern;
 pub(super) use pattern::matches_wildcards;
 use possible_commands::PossibleCommands;
+use possible_cwds::PossibleCwds;
 
 mod known_commands;
 mod pattern;
 mod possible_commands;
+mod possible_cwds;
 
 /// Characters that bash ignores around a command. Others that Unicode calls white space belong to words.
 const BLANKS: [char; 3] = [' ', '\t', '\n'];
@@ -697,144 +698,11 @@ fn strip_wrappers(mut words: &[Word]) -> &[Word] {
     }
 }
 
-/// Folders that a command may run in after `cd` in the same script; `None` if they cannot be
-/// determined. All but the first are resolved.
-struct PossibleCwds(Option<Vec<PathBuf>>);
-
-impl PossibleCwds {
-    fn from_script(script: &Script, workspace: &Workspace) -> Self {
-        let cwd = workspace.cwd();
-        let is = |part: &&SimpleCommand, names: &[&str]| {
-            strip_wrappers(&part.words).first().is_some_and(|word| names.contains(&word.text.as_str()))
-        };
-        if script.commands.iter().any(redirects_folders) {
-            return Self(None);
-        }
-        let moves: Vec<&SimpleCommand> =
-            script.commands.iter().filter(|part| is(part, &["cd", "pushd", "popd"])).collect();
-        match moves.as_slice() {
-            [] => Self(Some(vec![cwd])),
-            [part] if !script.has_loop => match part.words.as_slice() {
-                [command, target] if command.text == "cd" && is_cd_target(target) => {
-                    // Bash resolves `..` by name and the system by link; `cd` may also fail.
-                    let there = cwd.join(&target.text);
-                    let both = [resolve(&there), resolve(&without_dots(&there))];
-                    let both = both.into_iter().collect::<Option<Vec<_>>>();
-                    Self(both.map(|both| {
-                        let mut all = [vec![cwd], both].concat();
-                        all.dedup();
-                        all
-                    }))
-                }
-                _ => Self(None),
-            },
-            _ => Self(None),
-        }
-    }
-
-    /// Whether a name is a regular file and not a link, in every possible folder.
-    fn is_file(&self, name: &str) -> bool {
-        let is_file = |folder: &PathBuf| folder.join(name).symlink_metadata().is_ok_and(|about| about.is_file());
-        self.0.as_ref().is_some_and(|folders| folders.iter().all(is_file))
-    }
-
-    /// Whether a name is a regular file, a folder or nothing, in every possible folder.
-    fn is_regular_or_missing(&self, name: &str) -> bool {
-        let is_plain = |path: PathBuf| path.metadata().map_or(true, |about| about.is_file() || about.is_dir());
-        self.0.as_ref().is_some_and(|folders| folders.iter().all(|folder| is_plain(folder.join(name))))
-    }
-
-    /// Whether a name is a folder in one of the possible folders.
-    fn is_folder(&self, name: &str) -> bool {
-        self.0.as_ref().is_none_or(|folders| folders.iter().any(|folder| folder.join(name).is_dir()))
-    }
-
-    /// Whether git would use the session's own repository, and not one that a command in the sandbox
-    /// has made and that is removed when the command ends.
-    fn is_session_repository(&self, workspace: &Workspace) -> bool {
-        let is_new = |path: &Path| workspace.contains(path) && workspace.sandbox().may_be_new(path);
-        self.is_single() && known_commands::git::is_same_repository(&workspace.cwd(), workspace.root(), is_new)
-    }
-
-    /// As [`is_session_repository`](Self::is_session_repository), also for the folders that options of git name.
-    fn are_of_session_repository(&self, workspace: &Workspace, possible: Option<&PossibleCommands>) -> bool {
-        let is_new = |path: &Path| workspace.contains(path) && workspace.sandbox().may_be_new(path);
-        let is_same = |folder: PathBuf| {
-            let folder = workspace.cwd().join(folder);
-            known_commands::git::is_same_repository(&folder, workspace.root(), is_new)
-        };
-        let folders = possible.and_then(PossibleCommands::git_folders);
-        self.is_session_repository(workspace) && folders.is_some_and(|folders| folders.into_iter().all(is_same))
-    }
-
-    fn is_single(&self) -> bool {
-        self.0.as_ref().is_some_and(|folders| folders.len() == 1)
-    }
-
-    /// Whether a name is inside the session's folders, in every possible folder.
-    fn is_inside_workspace(&self, ctx: &PermissionContext<'_>, name: &str) -> bool {
-        let inside = |path: &Path| ctx.workspace.contains(path) && !is_process_path(path);
-        match &self.0 {
-            Some(folders) => folders.iter().all(|folder| inside(&folder.join(name))),
-            None => Path::new(name).is_absolute() && inside(Path::new(name)),
-        }
-    }
-
-    /// Whether a file is where its name says, or its links do not lead out of the session's folders.
-    fn is_without_link_out(&self, ctx: &PermissionContext<'_>, word: &Word) -> bool {
-        let is_kept = |path: PathBuf| {
-            let path = without_dots(&path);
-            resolve(&path).is_some_and(|real| real == path || ctx.workspace.contains(&path))
-        };
-        word.is_literal
-            && self.0.as_ref().is_some_and(|folders| folders.iter().all(|folder| is_kept(folder.join(&word.text))))
-    }
-
-    /// Whether a word may name a file through a link of a process.
-    fn has_process_path(&self, word: &Word) -> bool {
-        let names = possible_file_names(&word.text);
-        let is_one = |folder: &PathBuf| names.iter().any(|name| is_process_path(&folder.join(name)));
-        self.0.as_ref().is_some_and(|folders| folders.iter().any(is_one))
-    }
-
-    /// Whether a name is inside the session's folders and not guarded, in every possible folder.
-    fn can_change(&self, ctx: &PermissionContext<'_>, name: &str) -> bool {
-        let open = |folder: &PathBuf| {
-            let path = folder.join(name);
-            let real = crate::path::resolve(&path);
-            let is_folder = real.is_none_or(|real| ctx.workspace.folders().iter().any(|open| open.starts_with(&real)));
-            !is_folder && !ctx.workspace.is_guarded(&path)
-        };
-        self.is_inside_workspace(ctx, name) && self.0.as_ref().is_some_and(|folders| folders.iter().all(open))
-    }
-}
-
-/// Whether a path leads through a link such as `/proc/self/cwd`, which is another one for the command.
-fn is_process_path(path: &Path) -> bool {
-    TargetPath::new(path).links.iter().any(|link| link.starts_with("/proc"))
-}
-
-/// Whether a command sets a variable or option that changes where `cd` or `~` leads.
-fn redirects_folders(part: &SimpleCommand) -> bool {
-    const SETTERS: &str =
-        "builtin command declare export getopts local mapfile printf read readarray readonly shopt typeset";
-    let names = ["CDPATH", "HOME", "OLDPWD", "PWD", "cdable_vars"];
-    let sets = part.words.first().is_some_and(|first| SETTERS.split(' ').any(|setter| setter == first.text));
-    let is_named = |text: &str| names.iter().any(|name| text.contains(name));
-    part.assignments.iter().any(|assignment| is_named(assignment.split('=').next().unwrap_or_default()))
-        || sets && part.words.iter().any(|word| is_named(&word.text))
-}
-
 /// Whether a command changes what later commands of the shell mean.
 fn changes_shell_state(words: &[Word]) -> bool {
     const BUILTINS: &str = "alias builtin command declare enable export hash local mapfile read readarray readonly set \
                             shopt source trap typeset unalias unset .";
     words.first().is_some_and(|first| BUILTINS.split(' ').any(|name| name == first.text))
-}
-
-/// Whether a word is a folder for `cd`; options and an empty word go home or back.
-fn is_cd_target(word: &Word) -> bool {
-    word.is_literal && !word.text.is_empty() && !word.text.starts_with('-')
 }
 
 /// Whether a command only reads, judging by its words. Does not consider paths.
