@@ -61,8 +61,6 @@ struct SubagentRun {
     workspace: Workspace,
     /// The git worktree that it works in; `None` if it works in the session's folder.
     worktree: Option<WorktreeSession>,
-    /// Whether its start was reported to the host.
-    is_announced: bool,
     cancel: CancellationToken,
     started_at: Instant,
     /// Its span; `None` if no spans are sent.
@@ -136,7 +134,10 @@ impl Tool for AgentTool {
             };
             let run = SubagentRun::new(self, agent, input, id, worktree, place, call);
             if run.input.run_in_background.get().copied().unwrap_or(run.agent.is_background) {
-                return run.run_in_background(call);
+                let output = run.run_in_background(call);
+                // It reports its start before the result of the call, unless it waits for a free place.
+                tokio::task::yield_now().await;
+                return output;
             }
             run.run_or_background(call).await
         })
@@ -181,7 +182,6 @@ impl SubagentRun {
             select_tools: tool.select_tools,
             workspace,
             worktree: worktree.map(|(worktree, _)| worktree),
-            is_announced: false,
             cancel: CancellationToken::new(),
             started_at: Instant::now(),
             span,
@@ -204,15 +204,8 @@ impl SubagentRun {
     }
 
     /// Runs in the background from the start.
-    fn run_in_background(mut self, call: &CallContext) -> ToolOutput {
-        let launch = self.background_launch(call);
-        launch.in_background.store(true, Ordering::Relaxed);
-        // Before the result of the call, whenever the task begins to run.
-        self.is_announced = true;
-        let (session, started) = (Arc::clone(&self.session), self.started_line());
-        let output = launch.start(Box::pin(self.run()));
-        session.emit_system(started);
-        output
+    fn run_in_background(self, call: &CallContext) -> ToolOutput {
+        self.background_launch(call).start(Box::pin(self.run()))
     }
 
     /// What is needed to move it to the background.
@@ -262,9 +255,7 @@ impl SubagentRun {
             span: self.span,
             session,
         };
-        if !self.is_announced {
-            session.emit_system(self.started_line());
-        }
+        self.emit_started();
         let base = HookInputBase { permission_mode: Maybe::Absent, ..ctx.hook_base() };
         let input = SubagentStart { base, ..SubagentStart::default() };
         let hooks = session.run_hooks(input, Some(&self.agent.name), None, &ctx.cancel);
@@ -442,10 +433,10 @@ impl SubagentRun {
         }))
     }
 
-    fn started_line(&self) -> System {
+    fn emit_started(&self) {
         let mut envelope = self.session.output.envelope();
         envelope.subagent_type = Maybe::Value(self.info.agent_type.clone());
-        System::TaskStarted(Box::new(stream_only::TaskStarted {
+        self.session.emit_system(System::TaskStarted(Box::new(stream_only::TaskStarted {
             task_id: Maybe::Value(self.info.id.clone()),
             run_id: Maybe::Value(self.info.run_id.clone()),
             tool_use_id: Maybe::Value(self.info.tool_use_id.clone()),
@@ -456,7 +447,7 @@ impl SubagentRun {
             spawn_depth: Maybe::Value(self.depth),
             envelope,
             ..stream_only::TaskStarted::default()
-        }))
+        })));
     }
 
     /// Path of the report for hosts; empty for a foreground subagent.
