@@ -134,7 +134,7 @@ impl GuardedHome<'_> {
 }
 
 /// What the names of the agent's own folders begin with.
-pub(crate) const AGENT_FOLDER_PREFIX: &str = "quipu-";
+pub(crate) const AGENT_FOLDER_PREFIX: &str = "quipu-agent-";
 
 fn is_agent_folder_name(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(AGENT_FOLDER_PREFIX.as_bytes())

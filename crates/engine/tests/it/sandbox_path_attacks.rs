@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use quipu_engine::testing::permission::PermissionMode;
 use quipu_engine::testing::sandbox::SandboxProfile;
@@ -13,8 +13,8 @@ use quipu_engine::testing::tools::bash::Bash;
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::output_text;
 use crate::sandboxed_commands::{kernel_can, real_sandbox_options};
-use crate::{TestWorkspace, output_text};
 
 /// A session folder `p` beside a folder `outside` with a secret.
 struct Place {
@@ -212,26 +212,37 @@ async fn folders_of_other_agents_are_guarded() {
         return;
     }
     let place = Place::new();
-    let other = place.path("p/quipu-0123/user-shell.sh");
+    let other = place.path("p/quipu-agent-0123/user-shell.sh");
     fs::create_dir(other.parent().unwrap()).unwrap();
     fs::write(&other, "old").unwrap();
     let env = [("PATH".into(), std::env::var_os("PATH").unwrap())].into();
     let options = WorkspaceOptions {
         env,
         sandbox: real_sandbox_options(),
-        output_folder: Some(place.path("p/quipu-own")),
+        output_folder: Some(place.path("p/quipu-agent-own")),
         ..WorkspaceOptions::default()
     };
     let workspace = Workspace::new(place.path("p"), options);
-    let output = run(&workspace, "echo x >> quipu-0123/user-shell.sh; touch made").await;
+    let output = run(&workspace, "echo x >> quipu-agent-0123/user-shell.sh; touch made").await;
     assert_eq!(fs::read_to_string(&other).unwrap(), "old", "{output}");
     assert!(place.path("p/made").exists(), "{output}");
 }
 
 #[test]
-fn names_beside_the_folder_of_the_agent_are_not_guarded() {
-    let workspace = TestWorkspace::new();
-    let input = json!({"file_path": workspace.path("quipu-notes/a"), "content": "x"});
-    let decision = workspace.evaluate(PermissionMode::AcceptEdits, &[], "Write", &input);
-    assert_eq!(crate::decision_word(&decision), "allow", "{}", Path::new("quipu-notes").display());
+fn folders_with_similar_names_are_not_guarded() {
+    let place = Place::new();
+    let options = WorkspaceOptions { output_folder: Some(place.path("p/quipu-agent-own")), ..Default::default() };
+    let workspace = Workspace::new(place.path("p"), options);
+    let evaluate = |name: &str| {
+        let input = json!({"file_path": place.path(name), "content": "x"});
+        crate::decision_word(&crate::evaluate(
+            PermissionMode::AcceptEdits,
+            &crate::parse_rules(&[]),
+            "Write",
+            &input,
+            &workspace,
+        ))
+    };
+    assert_eq!(evaluate("p/quipu-notes/a"), "allow");
+    assert_eq!(evaluate("p/quipu-agent-0123/a"), "ask");
 }
