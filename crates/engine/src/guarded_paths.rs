@@ -32,7 +32,11 @@ const GUARDED_FOLDERS: [&str; 18] = [
 ];
 
 /// Guarded folders below `.config`.
-pub(crate) const CONFIG_FOLDERS: [&str; 4] = ["git", "fish", "autostart", "systemd"];
+pub(crate) const CONFIG_FOLDERS: [&str; 5] = ["git", "fish", "autostart", "systemd", "quipu"];
+
+/// What is guarded in the folder that `CLAUDE_CONFIG_DIR` names, also if the session works in this folder.
+const CLAUDE_CONFIG_NAMES: [&str; 7] =
+    ["agents", "commands", "hooks", "plugins", "settings.json", "settings.local.json", "skills"];
 
 /// Guarded files, at any depth.
 const GUARDED_FILES: [&str; 33] = [
@@ -92,29 +96,53 @@ pub(crate) struct GuardedHome<'a> {
     pub(crate) agent_folder: &'a Path,
     /// Folders whose `.claude` has settings of the session, resolved.
     pub(crate) settings_folders: &'a [PathBuf],
-    /// Folders that variables name as those of settings or programs ([`config_folders`]).
-    pub(crate) config_folders: &'a [PathBuf],
+    /// Paths that decide which programs run later ([`config_paths`]).
+    pub(crate) config_paths: &'a [PathBuf],
 }
 
-/// Returns the folders, resolved, that `CLAUDE_CONFIG_DIR`, `XDG_CONFIG_HOME` and `PATH` name: settings in them
-/// name programs to run, or they contain the programs that the agent and commands without a sandbox run.
-pub(crate) fn config_folders(env: &BTreeMap<OsString, OsString>) -> Vec<PathBuf> {
-    let value = |name: &str| env.get(OsStr::new(name)).cloned();
-    let named = ["CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME"].into_iter().filter_map(value).map(PathBuf::from);
+/// Returns the paths that decide which programs run later: the folders that `CLAUDE_CONFIG_DIR`, `XDG_CONFIG_HOME`
+/// and `PATH` name, what is guarded in folders of settings, and the scripts of shells that `BASH_ENV` and `ENV` name.
+/// All are resolved, with the links on the way to them and to the home folder. `script_path` is another value of
+/// `PATH`.
+pub(crate) fn config_paths(env: &BTreeMap<OsString, OsString>, script_path: &OsStr) -> Vec<PathBuf> {
+    let value = |name: &str| env.get(OsStr::new(name)).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let claude = value("CLAUDE_CONFIG_DIR").into_iter();
+    let claude =
+        claude.flat_map(|folder| [folder.clone()].into_iter().chain(CLAUDE_CONFIG_NAMES.map(|name| folder.join(name))));
+    let xdg = value("XDG_CONFIG_HOME");
+    let config = xdg.clone().or_else(|| Some(value("HOME")?.join(".config"))).into_iter();
+    let config = config.flat_map(|folder| CONFIG_FOLDERS.map(|name| folder.join(name)));
+    let scripts = ["BASH_ENV", "ENV"].into_iter().filter_map(value);
     let path = value("PATH").unwrap_or_default();
-    let programs: Vec<PathBuf> = std::env::split_paths(&path).filter(|folder| folder.is_absolute()).collect();
+    let programs = std::env::split_paths(&path).chain(std::env::split_paths(script_path));
+    let programs = programs.filter(|folder| folder.is_absolute());
+    let named = claude.chain(xdg).chain(config).chain(scripts).chain(programs).map(|path| (path, true));
     // A relative path starts in the folder that the agent was started in.
-    named.chain(programs).filter_map(|folder| resolve(&std::path::absolute(folder).ok()?)).collect()
+    let named = named.chain(value("HOME").map(|home| (home, false)));
+    let paths =
+        named.filter_map(|(path, is_guarded)| Some((TargetPath::new(std::path::absolute(path).ok()?), is_guarded)));
+    paths
+        .flat_map(|(path, is_guarded)| links_on_the_way(&path).into_iter().chain(path.real.filter(|_| is_guarded)))
+        .collect()
+}
+
+/// Returns the links that were followed to resolve a path.
+fn links_on_the_way(path: &TargetPath) -> Vec<PathBuf> {
+    // Each has the names after it, and none before it.
+    let link = |path: &PathBuf| path.ancestors().filter(|path| path.is_symlink()).last().map(Path::to_owned);
+    path.links.iter().filter_map(link).collect()
 }
 
 impl GuardedHome<'_> {
     /// Returns the hidden name directly in home that a resolved path leads through, or the name of
-    /// the agent's own folder or of a folder of settings, unless the session works inside it; `None` if
+    /// the agent's own folder or of a path of [`config_paths`], unless the session works inside it; `None` if
     /// it leads through none of them, or if home is not in the session's folders.
     pub(crate) fn hidden_name(self, path: &Path) -> Option<String> {
-        let is_open = |folder: &&PathBuf| self.folders.iter().any(|open| open.starts_with(folder));
-        let is_inside = |folder: &&PathBuf| self.folders.iter().any(|open| folder.starts_with(open));
-        let config = self.config_folders.iter().filter(|folder| !is_open(folder) && is_inside(folder));
+        let innermost = self.folders.iter().filter(|folder| path.starts_with(folder));
+        let innermost = innermost.max_by_key(|folder| folder.components().count());
+        let is_inside = |config: &PathBuf| self.folders.iter().any(|folder| config.starts_with(folder));
+        let works_in = |config: &PathBuf| innermost.is_some_and(|folder| folder.starts_with(config));
+        let config = self.config_paths.iter().filter(|config| is_inside(config) && !works_in(config));
         let config = config.map(PathBuf::as_path);
         if let Some(folder) = config.chain([self.agent_folder]).find(|folder| path.starts_with(folder)) {
             return folder.file_name().map(comparable);
@@ -127,9 +155,7 @@ impl GuardedHome<'_> {
         }
         let home = self.home?;
         let name = comparable(path.strip_prefix(home).ok()?.iter().next()?);
-        let innermost = self.folders.iter().filter(|folder| path.starts_with(folder));
-        let innermost = innermost.max_by_key(|folder| folder.components().count())?;
-        (name.starts_with('.') && home.starts_with(innermost)).then_some(name)
+        (name.starts_with('.') && home.starts_with(innermost?)).then_some(name)
     }
 }
 
@@ -203,14 +229,23 @@ pub(crate) fn is_in_repository(path: &Path) -> bool {
 fn is_directly_in_repository(path: &Path) -> bool {
     path.parent().is_some_and(|folder| {
         // What a link leads to may appear later.
-        let has = |name: &str| path.ends_with(name) || folder.join(name).symlink_metadata().is_ok();
+        let has = |name: &str| path.ends_with(name) || has_entry(folder, name);
         has("HEAD") && (has("commondir") || has("objects") && has("refs"))
     })
 }
 
+/// Whether a folder has a file or link of some name. It counts as there if that cannot be found out, because a command
+/// may have locked the folder for a moment.
+fn has_entry(folder: &Path, name: &str) -> bool {
+    match folder.join(name).symlink_metadata() {
+        Ok(_) => true,
+        Err(error) => error.kind() == std::io::ErrorKind::PermissionDenied,
+    }
+}
+
 /// Whether git treats a folder as a repository whatever its name.
 pub(crate) fn is_repository_folder(folder: &Path) -> bool {
-    let has = |name: &str| folder.join(name).symlink_metadata().is_ok();
+    let has = |name: &str| has_entry(folder, name);
     has("HEAD") && (has("commondir") || has("objects") && has("refs"))
 }
 

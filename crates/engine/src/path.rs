@@ -104,6 +104,11 @@ pub(crate) fn absolute(path: &str, home: Option<&Path>, cwd: &Path) -> PathBuf {
     }
 }
 
+/// Whether a path exists, or it cannot be found out: a command may have locked its folder for a moment.
+pub(crate) fn may_exist(path: &Path) -> bool {
+    path.try_exists().unwrap_or(true)
+}
+
 /// Removes `.` and `..` from a path without following links.
 pub(crate) fn without_dots(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();

@@ -23,7 +23,7 @@ use crate::mcp::{self, McpClients, McpFiles};
 use crate::model::ModelAliases;
 use crate::options::Options;
 use crate::output::OutputStream;
-use crate::path::resolve;
+use crate::path::{TargetPath, resolve};
 use crate::permission::{Behavior, EffectiveMode, Rule, RuleSet, RuleSource, apply_rules};
 use crate::queue::PromptQueue;
 use crate::request_env::RequestEnv;
@@ -470,13 +470,21 @@ fn scrubs_secrets(env: &BTreeMap<String, String>) -> bool {
     env.get("CLAUDE_CODE_SUBPROCESS_ENV_SCRUB").is_some_and(|set| !matches!(set.as_str(), "" | "0" | "false"))
 }
 
-/// Returns a value of `PATH` without the folders that are relative or belong to the session, and those folders. The
-/// value is `None` if nothing was removed.
+/// Returns a value of `PATH` without the folders that are relative or belong to the session, and those folders.
+/// Folders that links in the session lead to are resolved, because commands could replace the links. The value is
+/// `None` if nothing was changed.
 fn split_unsafe_programs(path: &OsStr, session: &[PathBuf]) -> (Option<OsString>, Vec<PathBuf>) {
     let session: Vec<PathBuf> = session.iter().filter_map(|folder| resolve(folder)).collect();
-    let is_safe =
-        |folder: &PathBuf| folder.is_absolute() && resolve(folder).is_some_and(|real| !session.contains(&real));
-    let (kept, removed): (Vec<PathBuf>, Vec<PathBuf>) = std::env::split_paths(path).partition(is_safe);
-    let kept = std::env::join_paths(kept).ok().filter(|_| !removed.is_empty());
+    let is_inside = |path: &PathBuf| session.iter().any(|folder| path.starts_with(folder));
+    let (mut kept, mut removed) = (Vec::new(), Vec::new());
+    for folder in std::env::split_paths(path) {
+        let target = TargetPath::new(&folder);
+        match target.real.filter(|real| folder.is_absolute() && !session.contains(real)) {
+            Some(real) if target.links.iter().any(is_inside) => kept.push(real),
+            Some(_) => kept.push(folder),
+            None => removed.push(folder),
+        }
+    }
+    let kept = std::env::join_paths(kept).ok().filter(|kept| kept != path);
     (kept, removed)
 }

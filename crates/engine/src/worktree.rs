@@ -153,6 +153,9 @@ struct Git<'a> {
 /// The most files in the `.git` of a repository that is not trusted.
 const MAX_GIT_FILES: usize = 200_000;
 
+/// Setting with which git runs no hooks.
+const NO_HOOKS: &str = "core.hooksPath=/dev/null";
+
 impl Git<'_> {
     /// Whether the repository keeps its files elsewhere, or settings that [`Git::safe_settings`] does
     /// not see: which files are included may depend on the branch and the worktree. Hooks in the
@@ -211,7 +214,14 @@ impl Git<'_> {
 
     /// Runs git and returns its output.
     fn run_for_text(&self, args: &[&str]) -> io::Result<String> {
-        let harmless = if self.trusted { Vec::new() } else { self.safe_settings()? };
+        let harmless = match self.trusted {
+            // Hooks elsewhere may be files of the session, which commands can change.
+            true if self.run(&[], &["config", "--get", "core.hooksPath"])?.status.success() => {
+                vec![NO_HOOKS.to_owned()]
+            }
+            true => Vec::new(),
+            false => self.safe_settings()?,
+        };
         let out = self.run(&harmless, args)?;
         if out.status.success() {
             return Ok(String::from_utf8_lossy(&out.stdout).trim_end().to_owned());
@@ -221,7 +231,7 @@ impl Git<'_> {
 
     /// Settings under which git runs nothing that the repository names.
     fn safe_settings(&self) -> io::Result<Vec<String>> {
-        let mut settings = vec!["core.hooksPath=/dev/null".to_owned(), "core.fsmonitor=false".to_owned()];
+        let mut settings = vec![NO_HOOKS.to_owned(), "core.fsmonitor=false".to_owned()];
         let args = ["config", "--local", "--includes", "--null", "--name-only", "--get-regexp", r"^filter\."];
         let listed = self.run(&[], &args)?;
         // `-c` cannot name a key that is not UTF-8 or contains `=`.

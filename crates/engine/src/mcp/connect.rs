@@ -59,6 +59,10 @@ async fn open_connection(
             let mut program = CommandWrap::with_new(command, |program| {
                 program.args(args).envs(env).current_dir(environment.root);
                 program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+                // The program is searched there, and not in folders of the session.
+                if let Some(path) = environment.env.get("PATH").filter(|_| !env.contains_key("PATH")) {
+                    program.env("PATH", path);
+                }
                 if environment.scrubs_secrets {
                     SECRET_VARIABLES.iter().filter(|name| !env.contains_key(**name)).for_each(|name| {
                         program.env_remove(name);

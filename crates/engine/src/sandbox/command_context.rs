@@ -19,6 +19,8 @@ pub(crate) struct CommandContext<'a> {
     pub(crate) home: Option<PathBuf>,
     /// Environment of the session's commands.
     pub(crate) env: &'a BTreeMap<OsString, OsString>,
+    /// The value of `PATH` after the script that runs before every command; empty if there is none.
+    pub(crate) script_path: OsString,
 }
 
 impl CommandContext<'_> {

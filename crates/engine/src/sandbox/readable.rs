@@ -166,6 +166,7 @@ mod tests {
                 settings_folders: &[],
                 home: Some(home.clone()),
                 env: &env,
+                script_path: Default::default(),
             };
             let opened =
                 program_folders(&context).into_iter().filter(|path| path.starts_with(&root) || root.starts_with(path));

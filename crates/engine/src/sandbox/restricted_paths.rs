@@ -12,7 +12,7 @@ use notify::event::{EventKind, ModifyKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::guarded_paths::{CONFIG_FOLDERS, GuardedHome, has_guarded_name, is_repository_part, settings_paths};
-use crate::path::{TargetPath, resolve};
+use crate::path::{TargetPath, may_exist, resolve};
 use crate::safe_file;
 
 /// Maximum number of files and folders that a walk visits.
@@ -319,14 +319,14 @@ fn find_restricted(
             found.guarded.push(GuardedPath { is_replaceable, ..GuardedPath::new(&path, &data, writable) });
         }
         if (refused.unreadable.matches)(&path) {
-            found.covered.extend(resolve(&path).filter(|real| real.exists()));
+            found.covered.extend(resolve(&path).filter(|real| may_exist(real)));
             found.links.extend(data.is_symlink().then_some(path));
             continue;
         }
         if is_guarded {
             held = true;
             // A guarded link may lead to a folder of the session, which stays writable.
-            let is_protected = |real: &PathBuf| real.exists() && (is_refused || !folders.contains(real));
+            let is_protected = |real: &PathBuf| may_exist(real) && (is_refused || !folders.contains(real));
             found.read_only.extend(resolve(&path).filter(is_protected));
             found.links.extend(data.is_symlink().then(|| path.clone()));
         }
@@ -357,7 +357,7 @@ fn has_guarded_name_below(path: &Path, folders: &[PathBuf]) -> bool {
     // The innermost session folder counts.
     let below = below.min_by_key(|below| below.components().count());
     // A link named `.config` contains folders that the walk does not visit.
-    let brought = CONFIG_FOLDERS.into_iter().find(|name| path.is_symlink() && path.join(name).exists());
+    let brought = CONFIG_FOLDERS.into_iter().find(|name| path.is_symlink() && may_exist(&path.join(name)));
     let name = |below: &Path| Path::new("/").join(below).join(brought.unwrap_or_default());
     below.is_some_and(|below| !below.as_os_str().is_empty() && has_guarded_name(&name(below)))
 }
@@ -387,7 +387,7 @@ pub(super) fn find_settings(home: GuardedHome<'_>, writable: &[PathBuf]) -> Rest
         // The walk finds those in the session's folders, unless a link leads to a place without a guarded name. A
         // setting may open the folder by name.
         let is_linked = real != path && is_inside(&path, home.folders) && is_inside(&real, home.folders);
-        if is_linked && real.exists() && !home.folders.contains(&real) {
+        if is_linked && may_exist(&real) && !home.folders.contains(&real) {
             let guarded = GuardedPath { is_replaceable: true, ..GuardedPath::new(&real, &data, writable) };
             found.guarded.push(guarded);
             found.read_only.push(real);
@@ -402,7 +402,7 @@ pub(super) fn find_settings(home: GuardedHome<'_>, writable: &[PathBuf]) -> Rest
         }
         found.guarded.push(GuardedPath::new(&path, &data, writable));
         found.links.extend(data.is_symlink().then_some(path));
-        found.read_only.extend(Some(real).filter(|real| real.exists() && !home.folders.contains(real)));
+        found.read_only.extend(Some(real).filter(|real| may_exist(real) && !home.folders.contains(real)));
     }
     found
 }

@@ -15,7 +15,7 @@ use super::running_commands::{NotAdded, RunningCommand};
 use super::session_sandbox::{Sandbox, SandboxLevel};
 use super::{CommandContext, SandboxProfile, readable};
 use crate::clock::random_id;
-use crate::guarded_paths::{GuardedHome, config_folders};
+use crate::guarded_paths::{GuardedHome, config_paths, has_guarded_name};
 use crate::path::{resolve, without_dots};
 use crate::safe_file;
 
@@ -69,7 +69,7 @@ pub(crate) struct SandboxedCommand {
     settings_folders: Vec<PathBuf>,
     home: Option<PathBuf>,
     agent_folder: PathBuf,
-    config_folders: Vec<PathBuf>,
+    config_paths: Vec<PathBuf>,
     /// Paths that must not be changed.
     unwritable: PathMatcher,
     /// Its entry among the running commands that can write in the session's folders; `None` if it
@@ -103,7 +103,7 @@ impl Sandbox {
             home: context.resolved_home(),
             unwritable,
             agent_folder: self.agent_folder().map_err(|error| error.to_string())?,
-            config_folders: config_folders(context.env),
+            config_paths: config_paths(context.env, &context.script_path),
             run,
         }))
     }
@@ -153,7 +153,11 @@ impl Sandbox {
         let mut execute = readable::program_folders(context);
         let mut write = Vec::new();
         if writes {
-            write.clone_from(folders);
+            // The session may work in a guarded folder, and further folders may be guarded.
+            write.extend(folders.iter().filter(|folder| !has_guarded_name(folder)).cloned());
+            if write.first() != folders.first() {
+                return Err("the folder of the session is a guarded one".to_owned());
+            }
             execute.extend(folders.iter().cloned());
             if settings.approves_sandboxed() {
                 let more: Vec<PathBuf> =
@@ -172,13 +176,13 @@ impl Sandbox {
         let home = context.resolved_home();
         // It must exist to be found if it is inside the session's folders.
         let agent_folder = self.agent_folder().map_err(|error| error.to_string())?;
-        let config_folders = config_folders(context.env);
+        let config_paths = config_paths(context.env, &context.script_path);
         let home = GuardedHome {
             home: home.as_deref(),
             folders,
             agent_folder: &agent_folder,
             settings_folders: context.settings_folders,
-            config_folders: &config_folders,
+            config_paths: &config_paths,
         };
         let mut found = cache.find_restricted((version, &restrictions), home, &all, &write);
         if found.is_incomplete {
@@ -296,7 +300,7 @@ impl SandboxedCommand {
             folders: &self.folders,
             agent_folder: &self.agent_folder,
             settings_folders: &self.settings_folders,
-            config_folders: &self.config_folders,
+            config_paths: &self.config_paths,
         };
         // The command could not change what was covered. What matches the same rules and was
         // created by the command is searched.

@@ -92,6 +92,8 @@ struct SharedWorkspace {
     transcript: RwLock<Option<PathBuf>>,
     /// Shell script that runs before every command.
     env_script: RwLock<String>,
+    /// The value of `PATH` after that script; empty if there is none.
+    script_path: RwLock<OsString>,
     /// File with the aliases, functions and variables of the user's shell, once it was made.
     user_shell: OnceCell<Option<PathBuf>>,
     sandbox: Sandbox,
@@ -147,6 +149,7 @@ impl Workspace {
                 output_folder: outputs,
                 transcript: RwLock::default(),
                 env_script: RwLock::default(),
+                script_path: RwLock::default(),
                 user_shell: OnceCell::new(),
                 options,
             }),
@@ -259,6 +262,17 @@ impl Workspace {
         *self.shared.env_script.write() = script;
     }
 
+    /// Returns the value of `PATH` after the script that runs before every command; empty if there is none.
+    pub(crate) fn script_path(&self) -> OsString {
+        self.shared.script_path.read().clone()
+    }
+
+    /// Sets the value of `PATH` after the script that runs before every command: folders of programs in it are
+    /// guarded.
+    pub(crate) fn set_script_path(&self, path: OsString) {
+        *self.shared.script_path.write() = path;
+    }
+
     /// Returns the file with the aliases, functions and variables of the user's shell, which `make`
     /// makes at the first call; `None` if there is none.
     pub(crate) async fn user_shell(&self, make: impl Future<Output = Option<PathBuf>>) -> Option<&Path> {
@@ -329,7 +343,7 @@ impl Workspace {
             folders: &self.folders(),
             agent_folder: &agent_folder,
             settings_folders: &self.shared.options.settings_folders,
-            config_folders: &guarded_paths::config_folders(self.env()),
+            config_paths: &guarded_paths::config_paths(self.env(), &self.shared.script_path.read()),
         })
     }
 
@@ -357,6 +371,7 @@ impl Workspace {
             settings_folders: &self.shared.options.settings_folders,
             home: self.home(),
             env: self.env(),
+            script_path: self.script_path(),
         }
     }
 

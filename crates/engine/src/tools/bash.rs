@@ -20,7 +20,7 @@ use process::{ProcessEnd, ShellProcess, shell_quote};
 mod capture;
 mod exit_code;
 mod process;
-mod user_shell;
+pub(crate) mod user_shell;
 
 /// Timeout of a command if the call sets none.
 const DEFAULT_TIMEOUT_MS: u64 = 120_000;
@@ -161,6 +161,11 @@ async fn setup_script(command: &str, workspace: &Workspace, profile: SandboxProf
     if !variables.is_empty() {
         // A mistake in it is reported, and the command still runs.
         script.push_str(&format!("eval {} >/dev/null\n", shell_quote(&variables)));
+        let path = workspace.script_path();
+        let safe = user_shell::safe_programs(&path, workspace);
+        if safe != path {
+            script.push_str(&format!("export PATH={}\n", shell_quote(&safe.to_string_lossy())));
+        }
     }
     if !script.is_empty() {
         script.push_str("unset CDPATH; shopt -u cdable_vars\n");

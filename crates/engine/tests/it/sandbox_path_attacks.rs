@@ -83,6 +83,80 @@ async fn folders_of_programs_cannot_be_changed() {
 }
 
 #[tokio::test]
+async fn a_folder_of_the_session_in_a_folder_of_programs_opens_only_itself() {
+    if !kernel_can() {
+        return;
+    }
+    let place = Place::new();
+    fs::create_dir_all(place.path("p/bin/sub")).unwrap();
+    let workspace = place.workspace(&["p/bin"], &["p/bin/sub"], json!({}));
+    let output = run(&workspace, "echo x > bin/git; echo x > bin/sub/made").await;
+    assert!(!place.path("p/bin/git").exists() && place.path("p/bin/sub/made").exists(), "{output}");
+}
+
+#[tokio::test]
+async fn what_variables_name_in_the_session_is_guarded() {
+    if !kernel_can() {
+        return;
+    }
+    let place = Place::new();
+    fs::create_dir_all(place.path("p/settings/git")).unwrap();
+    fs::create_dir_all(place.path("p/xdg/quipu")).unwrap();
+    symlink(place.path("outside"), place.path("p/home")).unwrap();
+    for name in ["p/rc.sh", "p/xdg/quipu/config.toml"] {
+        fs::write(place.path(name), "old").unwrap();
+    }
+    let env: [(&str, OsString); 5] = [
+        ("PATH", std::env::var_os("PATH").unwrap()),
+        ("HOME", place.path("p/home").into()),
+        ("BASH_ENV", place.path("p/rc.sh").into()),
+        ("CLAUDE_CONFIG_DIR", place.path("p/settings").into()),
+        ("XDG_CONFIG_HOME", place.path("p/xdg").into()),
+    ];
+    let options = || WorkspaceOptions {
+        env: env.iter().map(|(name, value)| (name.into(), value.clone())).collect(),
+        sandbox: real_sandbox_options(),
+        ..WorkspaceOptions::default()
+    };
+    let workspace = Workspace::new(place.path("p"), options());
+    let output = run(&workspace, "echo x > rc.sh; echo x > settings/a; echo x > xdg/a; echo x > made").await;
+    assert_eq!(fs::read_to_string(place.path("p/rc.sh")).unwrap(), "old", "{output}");
+    assert!(!place.path("p/settings/a").exists() && !place.path("p/xdg/a").exists(), "{output}");
+    assert!(place.path("p/made").exists(), "{output}");
+    // A link cannot be mounted over itself; one that was replaced is renamed.
+    let output = run(&workspace, "rm home; mkdir home; touch home/.bashrc").await;
+    assert!(!place.path("p/home").exists() && output.contains("needs approval"), "{output}");
+    // The session works in the folder of the settings.
+    let workspace = Workspace::new(place.path("p/settings"), options());
+    let output = run(&workspace, "echo x > settings.json; echo x > notes").await;
+    assert!(!place.path("p/settings/settings.json").exists() && output.contains("needs approval"), "{output}");
+    let workspace = Workspace::new(place.path("p/xdg"), options());
+    let output = run(&workspace, "echo x > quipu/config.toml; echo x > notes").await;
+    assert_eq!(fs::read_to_string(place.path("p/xdg/quipu/config.toml")).unwrap(), "old", "{output}");
+    assert!(place.path("p/xdg/notes").exists(), "{output}");
+}
+
+#[tokio::test]
+async fn a_session_in_a_guarded_folder_has_no_commands_that_write() {
+    if !kernel_can() {
+        return;
+    }
+    let place = Place::new();
+    fs::create_dir_all(place.path("p/.claude/worktrees/w")).unwrap();
+    fs::create_dir_all(place.path("p/.ssh")).unwrap();
+    let options = || WorkspaceOptions { sandbox: real_sandbox_options(), ..WorkspaceOptions::default() };
+    let run_in = async |folder: &str| {
+        let workspace = Workspace::new(place.path(folder), options());
+        let output = run(&workspace, "echo x > made").await;
+        (place.path(folder).join("made").exists(), output)
+    };
+    let (made, output) = run_in("p/.ssh").await;
+    assert!(!made && output.contains("guarded"), "{output}");
+    let (made, output) = run_in("p/.claude/worktrees/w").await;
+    assert!(made, "{output}");
+}
+
+#[tokio::test]
 async fn a_folder_of_programs_that_became_a_link_opens_nothing() {
     if !kernel_can() {
         return;

@@ -29,8 +29,12 @@ fn folders_that_variables_name_for_settings_are_guarded() {
         let relative = PathBuf::from(format!("{up}{}", p.join("own").strip_prefix("/").unwrap().display()));
         assert_eq!(decide(variable, relative, &[], "own/settings.json"), "ask", "{variable}");
         // Who works in the folder itself means to change what is in it.
-        assert_eq!(decide(variable, p.clone(), &[], "settings.json"), "allow", "{variable}");
+        assert_eq!(decide(variable, p.clone(), &[], "notes.md"), "allow", "{variable}");
     }
+    // But not which programs run.
+    assert_eq!(decide("CLAUDE_CONFIG_DIR", p.clone(), &[], "settings.json"), "ask");
+    assert_eq!(decide("XDG_CONFIG_HOME", p.clone(), &[], "quipu/config.toml"), "ask");
+    assert_eq!(decide("CLAUDE_CONFIG_DIR", p.join("own"), &["allow Edit(own/**)"], "own/settings.json"), "allow");
 }
 
 #[test]

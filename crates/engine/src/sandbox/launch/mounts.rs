@@ -75,11 +75,7 @@ pub(super) fn set_up_mounts(policy: &Policy) -> Result<(), LaunchError> {
         }
     }
     for path in &policy.covered {
-        let covered = match open_without_links(path) {
-            Ok(covered) => covered,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(step_error("covering")(error)),
-        };
+        let covered = open_without_links(path).map_err(step_error("covering"))?;
         let kind = rustix::fs::fstat(&covered).map_err(step_error("covering"))?.st_mode;
         let is_folder = rustix::fs::FileType::from_raw_mode(kind).is_dir();
         let cover = if is_folder { &folder } else { &file };

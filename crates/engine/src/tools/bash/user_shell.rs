@@ -1,6 +1,8 @@
 //! The aliases, functions and variables that the user's `~/.bashrc` defines.
 
-use std::ffi::OsStr;
+use std::env::{join_paths, split_paths};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -8,6 +10,8 @@ use std::time::Duration;
 use process_wrap::tokio::{CommandWrap, KillOnDrop, ProcessSession};
 use tokio::io::AsyncReadExt as _;
 
+use super::process::shell_quote;
+use crate::path::resolve;
 use crate::private_file;
 use crate::sandbox::USER_SHELL_FILE;
 use crate::tool::{SECRET_VARIABLES, Workspace};
@@ -64,15 +68,67 @@ async fn print_definitions(workspace: &Workspace) -> std::io::Result<String> {
 }
 
 /// Writes the definitions to a file that only the user can read. The agent's credentials are left out,
-/// though `~/.bashrc` may set them.
+/// though `~/.bashrc` may set them, and so are folders of programs that commands in the sandbox can change.
 fn write_snapshot(workspace: &Workspace, definitions: &str) -> std::io::Result<PathBuf> {
     let is_kept = |line: &&str| {
         let name = line.strip_prefix("declare -x ").map(|rest| rest.split('=').next().unwrap_or(rest));
         name.is_none_or(|name| !SHELL_VARIABLES.contains(&name) && !SECRET_VARIABLES.contains(&name))
     };
-    let mut text: String = definitions.lines().filter(is_kept).flat_map(|line| [line, "\n"]).collect();
+    let mut text = String::new();
+    for line in definitions.lines().filter(is_kept) {
+        match line.strip_prefix("declare -x PATH=\"") {
+            None => text.push_str(line),
+            Some(rest) => {
+                let value = rest.strip_suffix('"').filter(|value| !value.contains(['\\', '$', '`', '"']));
+                let value = value.ok_or_else(|| std::io::Error::other("its PATH has special characters"))?;
+                let path = safe_programs(value.as_ref(), workspace).to_string_lossy().into_owned();
+                text.push_str(&format!("export PATH={}", shell_quote(&path)));
+            }
+        }
+        text.push('\n');
+    }
     text.push_str(&format!("unset {}\n", SECRET_VARIABLES.join(" ")));
     let path = workspace.output_folder().join(USER_SHELL_FILE);
     private_file::write_file(&path, text.as_bytes())?;
     Ok(path)
+}
+
+/// Returns a value of `PATH` without relative folders and without those in the session's folders, except those that
+/// are on the `PATH` of the agent or of the script that runs before every command: these are guarded.
+pub(super) fn safe_programs(path: &OsStr, workspace: &Workspace) -> OsString {
+    let own = workspace.env().get(OsStr::new("PATH")).cloned().unwrap_or_default();
+    let guarded: Vec<PathBuf> = split_paths(&own).chain(split_paths(&workspace.script_path())).collect();
+    let is_safe = |folder: &PathBuf| {
+        let is_root = || resolve(folder).is_none_or(|real| workspace.folders().contains(&real));
+        folder.is_absolute() && !is_root() && (guarded.contains(folder) || !workspace.contains(folder))
+    };
+    join_paths(split_paths(path).filter(is_safe)).unwrap_or(own)
+}
+
+/// Finds out the value of `PATH` after the script that runs before every command, because folders of programs that it
+/// adds are guarded.
+pub(crate) async fn find_script_path(workspace: &Workspace) {
+    let script = workspace.env_script();
+    let path = match script.is_empty() {
+        true => None,
+        false => tokio::time::timeout(SHELL_TIMEOUT, print_path(&script, workspace)).await.ok().and_then(Result::ok),
+    };
+    workspace.set_script_path(path.unwrap_or_default());
+}
+
+/// Prints `PATH` as it is after a script.
+async fn print_path(script: &str, workspace: &Workspace) -> std::io::Result<OsString> {
+    let mut wrap = CommandWrap::with_new("bash", |shell| {
+        shell.args(["-c", "eval \"$1\" >/dev/null; printf '%s' \"$PATH\"", "bash", script]);
+        shell.env_clear().envs(workspace.env()).current_dir(workspace.root());
+        shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    });
+    let mut child = wrap.wrap(ProcessSession).wrap(KillOnDrop).spawn()?;
+    let mut path = Vec::new();
+    if let Some(stdout) = child.stdout().take() {
+        stdout.take(MAX_SNAPSHOT_BYTES).read_to_end(&mut path).await?;
+    }
+    let _ = child.start_kill();
+    let _ = child.wait().await;
+    Ok(OsString::from_vec(path))
 }

@@ -2,6 +2,7 @@
 //! output is kept.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -68,12 +69,43 @@ const BASHRC: &str = "[ -z \"$PS1\" ] && return\nalias shout='echo LOUD'\nspeak(
 fn commands_outside_the_sandbox_have_the_users_shell() {
     let command = "shout; speak this; echo $FROM_RC; tool-of-mine; echo key=[$ANTHROPIC_API_KEY]";
     let stage = runs(command);
-    stage.write(".bashrc", BASHRC);
-    stage.write("bin/tool-of-mine", "#!/bin/sh\necho found\n");
-    let tool = stage.folder.path.join("bin/tool-of-mine");
-    fs::set_permissions(tool, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let bin = tempfile::tempdir().unwrap();
+    let bashrc = BASHRC.replace("$HOME/bin", bin.path().to_str().unwrap());
+    stage.write(".bashrc", &bashrc);
+    write_program(&bin.path().join("tool-of-mine"), "found");
     let text = result_text(&stage.lines(&["go", "--allowedTools", "Bash"]));
     assert_eq!(text, "LOUD\nit says this\nyes\nfound\nkey=[]");
+}
+
+/// Writes a program that prints a word.
+fn write_program(path: &Path, word: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, format!("#!/bin/sh\necho {word}\n")).unwrap();
+    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn programs_in_the_session_are_run_only_from_guarded_folders() {
+    // The folder that `~/.bashrc` adds is left out: it is known too late to be guarded.
+    let stage = runs("uptime");
+    stage.write(".bashrc", BASHRC);
+    write_program(&stage.folder.path.join("bin/uptime"), "replaced");
+    let text = result_text(&stage.lines(&["go", "--allowedTools", "Bash(uptime)"]));
+    assert!(!text.contains("replaced"), "{text}");
+    // The one that CLAUDE_ENV_FILE adds is guarded.
+    let stage = ScriptedAgent::from_script_text(
+        "- when: {result_of: Bash, result_says: replaced}\n  reply: Done.\n- when: {result_of: Bash}\n  reply: [{tool: Bash, input: \
+         {command: tool-of-mine}}]\n- reply: [{tool: Bash, input: {command: 'echo echo replaced > bin/tool-of-mine'}}]\n",
+    );
+    write_program(&stage.folder.path.join("bin/tool-of-mine"), "found");
+    stage.write("mine.sh", "export PATH=\"$PWD/bin:.:$PATH\"\n");
+    let mut command = stage.command(&["-p", "go", "--output-format", "stream-json", "--verbose"]);
+    command.args(["--allowedTools", "Bash(tool-of-mine)", "--permission-mode", "acceptEdits", "--max-turns", "3"]);
+    let output = command.env("CLAUDE_ENV_FILE", "mine.sh").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let results = result_text(&lines);
+    assert!(results.contains("found") && !results.contains("replaced"), "{results}");
 }
 
 #[test]

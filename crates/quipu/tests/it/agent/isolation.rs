@@ -232,6 +232,18 @@ fn trust_in_a_folder_does_not_let_git_run_what_its_repository_configures() {
 }
 
 #[test]
+fn git_runs_no_hooks_that_are_files_of_the_session() {
+    let stage = hostile_repository(WRITES, "repo");
+    let root = stage.folder.path.join("repo");
+    fs::rename(root.join(".git/hooks"), root.join("hooks")).unwrap();
+    let mut git = Command::new("git");
+    assert!(git.args(["config", "core.hooksPath", "hooks"]).current_dir(&root).status().unwrap().success());
+    let result = agent_result(&lines_in_sub(&stage, &["go", "--permission-mode", "acceptEdits"]));
+    assert!(result.contains("Written."), "{result}");
+    assert!(!stage.folder.path.join("ran").exists());
+}
+
+#[test]
 fn a_worktree_that_was_there_before_needs_trust_of_its_own() {
     let touch = "- when: {result_of: Bash}\n  reply: Done.\n- reply: [{tool: Bash, input: {command: touch made}}]";
     let made = "repo/.claude/worktrees/w/made";
