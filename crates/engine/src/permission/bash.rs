@@ -28,6 +28,7 @@ pub(super) use pattern::matches_wildcards;
 use possible_commands::PossibleCommands;
 use possible_cwds::PossibleCwds;
 
+mod expanded_words;
 mod known_commands;
 mod pattern;
 mod possible_commands;
@@ -312,6 +313,8 @@ fn possible_file_names(word: &str) -> Vec<&str> {
 enum CommandFinding<'a> {
     /// The command only reads.
     ReadOnly,
+    /// The command only reads, but the shell expands some of its words, so it must run in the sandbox.
+    ReadsExpandedWords,
     /// The command changes files that the mode allows to change.
     AllowedChange,
     /// An allow rule matches.
@@ -348,16 +351,18 @@ fn evaluate_commands(
         is_longer && script.commands.iter().any(|part| changes_shell_state(strip_wrappers(&part.words)));
     let inspect = |part| match inspect_command(ctx, part, folders) {
         _ if changes_env || changes_shell => CommandFinding::NotAllowed { path: None },
-        CommandFinding::ReadOnly | CommandFinding::AllowedChange if links_may_move => {
+        CommandFinding::ReadOnly | CommandFinding::ReadsExpandedWords | CommandFinding::AllowedChange
+            if links_may_move =>
+        {
             CommandFinding::NotAllowed { path: None }
         }
         finding => finding,
     };
     let findings: Vec<(&SimpleCommand, CommandFinding<'_>)> =
         script.commands.iter().map(|part| (part, inspect(part))).collect();
-    if ctx.mode == EffectiveMode::Plan
-        && findings.iter().any(|(_, finding)| !matches!(finding, CommandFinding::ReadOnly))
-    {
+    let only_reads =
+        |finding: &CommandFinding<'_>| matches!(finding, CommandFinding::ReadOnly | CommandFinding::ReadsExpandedWords);
+    if ctx.mode == EffectiveMode::Plan && !findings.iter().all(|(_, finding)| only_reads(finding)) {
         let message = "Cannot run this command while in plan mode: it may change things.".to_owned();
         return Decision::Deny { message, reason: DecisionReason::Mode(ctx.mode) };
     }
@@ -405,6 +410,10 @@ fn choose_profile(
 ) -> Option<SandboxProfile> {
     let any = |is: fn(&CommandFinding<'_>) -> bool| findings.iter().any(|(_, finding)| is(finding));
     let changes = any(|finding| matches!(finding, CommandFinding::AllowedChange));
+    let expands = any(|finding| matches!(finding, CommandFinding::ReadsExpandedWords));
+    if expands && any(|finding| matches!(finding, CommandFinding::AllowedByRule(_) | CommandFinding::AllowedChange)) {
+        return None;
+    }
     if !any(|finding| matches!(finding, CommandFinding::AllowedByRule(_))) {
         return Some(if changes { SandboxProfile::Workspace } else { SandboxProfile::Read });
     }
@@ -543,6 +552,7 @@ fn inspect_command<'a>(
     }
     match inspect_words(ctx, &part.words, folders) {
         CommandFinding::ReadOnly if changes => CommandFinding::AllowedChange,
+        CommandFinding::ReadsExpandedWords if changes => CommandFinding::NotAllowed { path: None },
         finding => finding,
     }
 }
@@ -579,11 +589,19 @@ fn inspect_words<'a>(ctx: &PermissionContext<'a>, words: &[Word], folders: &Poss
         let inside = rest.len() == 1 && folders.is_inside_workspace(ctx, ".");
         return if inside { CommandFinding::ReadOnly } else { CommandFinding::NotAllowed { path: None } };
     }
+    if inner.iter().any(|word| !word.is_literal) {
+        let may_show_contents = !has_read_restrictions(ctx);
+        let literal = expanded_words::as_literal_words(ctx, inner, folders, may_show_contents);
+        return match literal.map(|literal| inspect_words(ctx, &literal, folders)) {
+            Some(CommandFinding::ReadOnly) => CommandFinding::ReadsExpandedWords,
+            _ => CommandFinding::NotAllowed { path: None },
+        };
+    }
     let Some(does) = known_commands::command_effect(inner) else { return CommandFinding::NotAllowed { path: None } };
     if is_git(inner) && !folders.is_session_repository(ctx.workspace) {
         return CommandFinding::NotAllowed { path: None };
     }
-    let names = known_commands::operands(rest);
+    let names = if first.text == "echo" { Vec::new() } else { known_commands::operands(rest) };
     let first_path = |inside: bool| names.first().map(|name| (ctx.workspace.absolute(name), inside));
     match does {
         // Without a name some commands read the current folder.
@@ -703,6 +721,7 @@ fn changes_shell_state(words: &[Word]) -> bool {
     const BUILTINS: &str = "alias builtin command declare enable export hash local mapfile read readarray readonly set \
                             shopt source trap typeset unalias unset .";
     words.first().is_some_and(|first| BUILTINS.split(' ').any(|name| name == first.text))
+        && !known_commands::finds_programs(words)
 }
 
 /// Whether a command only reads, judging by its words. Does not consider paths.

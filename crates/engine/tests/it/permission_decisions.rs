@@ -229,6 +229,73 @@ fn commands_are_allowed_part_by_part() {
 }
 
 #[test]
+fn wildcards_and_variables_are_read_in_the_sandbox() {
+    let workspace = TestWorkspace::new();
+    for name in ["a.md", "src/main.rs", "linked/a", "dashed/-o"] {
+        workspace.write(name, "x");
+    }
+    let outside = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(outside.path(), workspace.path("linked/out")).unwrap();
+    let decide = |mode, rules: &[&str], command: &str| {
+        let decision = workspace.evaluate(mode, rules, "Bash", &json!({"command": command}));
+        match decision {
+            Decision::Allow { profile: SandboxProfile::Read, .. } => "read",
+            decision => crate::decision_word(&decision),
+        }
+    };
+    let table = [
+        ("ls *.md", "read"),
+        ("wc -l src/*.rs *.md | sort -n", "read"),
+        ("echo \"$HOME\" $PATH ~ *", "read"),
+        ("echo \"$(pwd)\"", "read"),
+        ("echo /usr/bin", "read"),
+        ("for f in 1 2; do echo $f; done", "read"),
+        ("git --no-pager log --oneline -3", "read"),
+        ("git branch -vv", "read"),
+        ("command -v cargo && type -t ls", "read"),
+        ("sed -n '2,$p;7p' a.md", "read"),
+        ("jq -r '.a[] | .b' a.md", "read"),
+        ("rg -n 'fn main' src -g '*.rs'", "read"),
+        ("tree -L 2 src", "read"),
+        ("nl -ba a.md", "read"),
+        // A link or an option may be among the files.
+        ("cat linked/*", "ask"),
+        ("cd dashed && cat *", "ask"),
+        ("cat dashed/*", "read"),
+        ("cat ../*", "ask"),
+        ("cat /etc/*", "ask"),
+        ("cat ~/*", "ask"),
+        ("cat */a", "ask"),
+        ("cat $x", "ask"),
+        ("cat {a.md,/etc/passwd}", "ask"),
+        ("cat -*", "ask"),
+        ("find . *", "ask"),
+        ("uniq * ", "ask"),
+        ("echo $(touch x)", "ask"),
+        ("echo * > x", "ask"),
+        ("command ls", "ask"),
+        ("command -v ls -p rm", "ask"),
+        ("sed -n '1w x' a.md", "ask"),
+        ("sed -n 1p -i a.md", "ask"),
+        ("sed -n '1p' /etc/passwd", "ask"),
+        ("jq -n 'import \"a\" as a; 1'", "ask"),
+        ("jq --rawfile a /etc/passwd .", "ask"),
+        ("rg --pre cat x", "ask"),
+        ("tree -o x", "ask"),
+    ];
+    for (command, expected) in table {
+        assert_eq!(decide(PermissionMode::Default, &[], command), expected, "{command}");
+    }
+    // What the shell expands runs in no other profile.
+    assert_eq!(decide(PermissionMode::Default, &["allow Bash(make:*)"], "make; ls *.md"), "ask");
+    assert_eq!(decide(PermissionMode::AcceptEdits, &[], "touch a; ls *.md"), "ask");
+    // A file of a rule may be among the names.
+    assert_eq!(decide(PermissionMode::Default, &["deny Read(.env)"], "cat .e*"), "ask");
+    assert_eq!(decide(PermissionMode::Default, &["deny Read(.env)"], "ls *.md"), "read");
+    assert_eq!(decide(PermissionMode::Plan, &[], "ls *.md"), "read");
+}
+
+#[test]
 fn a_question_comes_with_what_would_answer_it() {
     let workspace = TestWorkspace::new();
     let question = |tool: &str, input: Value| match workspace.evaluate(PermissionMode::Default, &[], tool, &input) {

@@ -52,8 +52,42 @@ const GREP_OPTIONS: &[&str] = &[
     "--word-regexp",
 ];
 
+/// Options of ripgrep that neither run programs nor name files.
+const RIPGREP_OPTIONS: &[&str] = &[
+    COLOR_OPTION,
+    "--after-context",
+    "--before-context",
+    "--context",
+    "--count",
+    "--files",
+    "--files-with-matches",
+    "--files-without-match",
+    "--fixed-strings",
+    "--glob",
+    "--heading",
+    "--hidden",
+    "--ignore-case",
+    "--line-number",
+    "--max-count",
+    "--max-depth",
+    "--multiline",
+    "--no-filename",
+    "--no-heading",
+    "--no-ignore",
+    "--no-line-number",
+    "--only-matching",
+    "--smart-case",
+    "--sort",
+    "--stats",
+    "--type",
+    "--type-list",
+    "--type-not",
+    "--with-filename",
+    "--word-regexp",
+];
+
 /// Commands that only read.
-const READ_COMMANDS: [KnownCommand; 45] = [
+const READ_COMMANDS: [KnownCommand; 49] = [
     KnownCommand(":", "", &[]),
     KnownCommand("basename", "asz", &[]),
     KnownCommand("cat", "AbeEnstTuv", &["--number", "--show-all"]),
@@ -96,13 +130,16 @@ const READ_COMMANDS: [KnownCommand; 45] = [
         ],
     ),
     KnownCommand("md5sum", "btz", &[]),
-    KnownCommand("nl", "bdfhilnpsvw", &[]),
+    KnownCommand("nl", "abdfhilnpstvw", &[]),
+    KnownCommand("nproc", "", &["--all"]),
+    KnownCommand("od", "aAbcdDefFhHiIjlLNoOsStvwxX", &[]),
     KnownCommand("paste", "dsz", &[]),
     KnownCommand("printf", "", &[]),
     KnownCommand("pwd", "LP", &[]),
     KnownCommand("readlink", "efmnqz", &[]),
     KnownCommand("realpath", "emqsz", &[]),
     KnownCommand("rev", "", &[]),
+    KnownCommand("rg", "ABCcFegHiIlmnNoPSstTUuvwx0", RIPGREP_OPTIONS),
     KnownCommand("seq", "fsw", &[]),
     KnownCommand("sha256sum", "btz", &[]),
     KnownCommand("sleep", "", &[]),
@@ -115,6 +152,7 @@ const READ_COMMANDS: [KnownCommand; 45] = [
     KnownCommand("tac", "brs", &[]),
     KnownCommand("tail", "cfFnqvz", &["--bytes", "--lines"]),
     KnownCommand("tr", "cCdst", &[]),
+    KnownCommand("tree", "aACdDfFghiILnNpPrsStuvx", &["--dirsfirst", "--gitignore", "--noreport"]),
     KnownCommand("true", "", &[]),
     KnownCommand("uname", "amnoprsv", &[]),
     KnownCommand("uniq", "cdDfisuwz", &["--count", "--repeated", "--unique"]),
@@ -181,6 +219,9 @@ pub(super) fn command_effect(words: &[Word]) -> Option<CommandEffect> {
         "git" => git::is_read_only(rest),
         "find" => all(FIND_OPTIONS),
         "test" | "[" => all(TEST_OPTIONS),
+        "command" | "type" => finds_programs(words),
+        "jq" => is_jq_query(rest),
+        "sed" => prints_lines(rest),
         _ if sets_variables(words) => false,
         // A second name is where it writes.
         "uniq" if operands(rest).len() > 1 => false,
@@ -200,9 +241,58 @@ pub(super) fn is_plain(words: &[Word], allows_git: bool) -> bool {
         "git" => allows_git && rest.first().is_some_and(|word| contains_word(git::PLAIN_SUBCOMMANDS, &word.text)),
         "test" => is_file_test(rest),
         "[" => rest.split_last().is_some_and(|(last, rest)| last.text == "]" && is_file_test(rest)),
-        "printf" => false,
+        "printf" | "rg" => false,
         name => READ_COMMANDS.iter().any(|known| known.0 == name),
     }
+}
+
+/// Whether the operands of a command that only reads are files to read.
+pub(super) fn takes_files(name: &str) -> bool {
+    // The second name of `uniq` is where it writes.
+    name != "uniq" && READ_COMMANDS.iter().any(|known| known.0 == name)
+}
+
+/// Whether a command shows names and attributes of files, but not their contents.
+pub(super) fn shows_attributes_only(name: &str) -> bool {
+    contains_word(ATTRIBUTE_COMMANDS, name)
+}
+
+/// Whether a command is a builtin that only prints where programs are: `command -v`, `type`.
+pub(super) fn finds_programs(words: &[Word]) -> bool {
+    let Some((first, rest)) = words.split_first() else { return false };
+    let is_name = |word: &Word| word.is_literal && !word.text.starts_with('-');
+    match first.text.as_str() {
+        "command" => {
+            matches!(rest, [option, names @ ..] if ["-v", "-V"].contains(&option.text.as_str()) && names.iter().all(is_name))
+        }
+        "type" => rest.iter().all(|word| is_name(word) || ["-a", "-p", "-t"].contains(&word.text.as_str())),
+        _ => false,
+    }
+}
+
+/// Whether words of `sed` print lines by number: `-n '2,5p' FILE`.
+fn prints_lines(words: &[Word]) -> bool {
+    let is_number = |text: &str| text == "$" || !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_print = |text: &str| {
+        let range = text.trim().strip_suffix('p');
+        range.is_some_and(|range| range.split(',').count() <= 2 && range.split(',').all(is_number))
+    };
+    match words {
+        [option, script, files @ ..] => {
+            let has_options = files.iter().any(|word| word.text.starts_with('-'));
+            option.text == "-n" && script.text.split(';').all(is_print) && !has_options
+        }
+        _ => false,
+    }
+}
+
+/// Whether words of `jq` filter their input without reading modules.
+fn is_jq_query(words: &[Word]) -> bool {
+    let filter = operands(words).first().copied().unwrap_or_default();
+    let known =
+        KnownCommand("jq", "acCeMnrsSj", &["--compact-output", "--raw-output", "--slurp", "--sort-keys", "--tab"]);
+    options(words).iter().all(|option| known.accepts_option(option))
+        && !["import", "include", "modulemeta"].iter().any(|word| filter.contains(word))
 }
 
 /// Whether words of `test` ask about one file.

@@ -12,8 +12,20 @@ use crate::permission::shell::Word;
 const READ_ONLY_SUBCOMMANDS: &str = "status diff log show rev-parse ls-files blame shortlog";
 
 /// Command lines that change nothing in exactly this form.
-const READ_ONLY_COMMAND_LINES: [&str; 7] =
-    ["branch", "branch --show-current", "branch -a", "remote", "remote -v", "stash list", "tag"];
+const READ_ONLY_COMMAND_LINES: [&str; 12] = [
+    "branch",
+    "branch --show-current",
+    "branch -a",
+    "branch -r",
+    "branch -v",
+    "branch -vv",
+    "remote",
+    "remote -v",
+    "stash list",
+    "tag",
+    "tag -l",
+    "worktree list",
+];
 
 /// Long options with which git neither writes files, runs programs nor reads other files.
 const SAFE_LONG_OPTIONS: &str = "--abbrev --abbrev-commit --abbrev-ref --after --all --author --before --branch --branches --cached \
@@ -157,6 +169,10 @@ const CONTENT_FREE_LOG_OPTIONS: &str = "--abbrev-commit --after --all --author -
 
 /// Whether a git command changes nothing and runs no program that its words name.
 pub(super) fn is_read_only(words: &[Word]) -> bool {
+    let words = match words {
+        [first, rest @ ..] if first.text == "--no-pager" || first.text == "-P" => rest,
+        words => words,
+    };
     let text: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
     let Some(command) = text.first().filter(|command| contains_word(READ_ONLY_SUBCOMMANDS, command)) else {
         return READ_ONLY_COMMAND_LINES.contains(&text.join(" ").as_str());
