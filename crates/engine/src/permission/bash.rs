@@ -6,6 +6,7 @@
 //! mistake of the parser can lead to a question but not to a permission. Commands that
 //! are allowed because they only read still run in a read-only sandbox.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
@@ -33,6 +34,9 @@ mod known_commands;
 mod pattern;
 mod possible_commands;
 mod possible_cwds;
+
+/// How many letters of short options in one word are followed.
+const MAX_SHORT_OPTIONS: usize = 1024;
 
 /// Characters that bash ignores around a command. Others that Unicode calls white space belong to words.
 const BLANKS: [char; 3] = [' ', '\t', '\n'];
@@ -277,12 +281,13 @@ fn rule_names_file(
         let paths = folders.iter().map(|folder| folder.join(name)).chain(home);
         paths.into_iter().any(|path| pattern.matches(&TargetPath::new(path)))
     };
-    let named = |word: &Word| possible_file_names(&word.text).into_iter().any(is_file);
+    let named = |word: &Word| possible_file_names(&word.text).iter().any(|name| is_file(name));
     let command = |words: &Vec<Word>| {
         // A command that only reads cannot violate a rule about changes.
         let reads = known_commands::command_effect(words) == Some(CommandEffect::ReadOnly);
         let first = words.first().filter(|first| !first.is_literal);
-        (forbids_reading || !reads) && words.iter().skip(1).chain(first).any(named)
+        let copies = || known_commands::copied_names(words).iter().any(|name| is_file(name));
+        (forbids_reading || !reads) && (words.iter().skip(1).chain(first).any(named) || copies())
     };
     let written = |word: &Word| forbids_reading || possible.written_files.contains(word);
     // In code for interpreters names are enclosed in quotes or brackets.
@@ -290,23 +295,36 @@ fn rule_names_file(
         |code: &String| code.split(|c: char| c.is_whitespace() || "'\"`()[]{},;=<>|&".contains(c)).any(is_file);
     possible.commands.iter().any(command)
         || possible.redirect_files.iter().filter(|word| written(word)).any(named)
+        || possible.values.iter().any(named)
         || possible.foreign_code.iter().any(in_code)
 }
 
 /// Returns the parts of a word that may be file names: the word, the text after and between
 /// separators, and the text after each letter of a short option.
-fn possible_file_names(word: &str) -> Vec<&str> {
+fn possible_file_names(word: &str) -> Vec<Cow<'_, str>> {
     let separates = |c: char| "=:@<>,;{}".contains(c);
     let mut names = vec![word];
     names.extend(word.match_indices(separates).map(|(at, sign)| &word[at + sign.len()..]));
     names.extend(word.split(separates));
-    // The path of a URL follows the name of a host.
-    names.extend(word.split_once("://").and_then(|(_, url)| url.find('/').map(|at| &url[at..])));
     if word.starts_with('-') && !word.starts_with("--") {
-        names.extend(word.char_indices().skip(2).take(64).map(|(at, _)| &word[at..]));
+        names.extend(word.char_indices().skip(2).take(MAX_SHORT_OPTIONS).map(|(at, _)| &word[at..]));
     }
+    // Programs remove quotes in values of options: `-F 'a=@".env"'`.
+    let quotes = ['"', '\''];
+    let unquoted: Vec<&str> =
+        names.iter().filter(|name| name.starts_with(quotes)).map(|name| name.trim_matches(quotes)).collect();
+    names.extend(unquoted);
+    let mut names: Vec<Cow<'_, str>> = names.into_iter().map(Cow::Borrowed).collect();
+    // The path of a URL follows the name of a host.
+    names.extend(word.split_once("://").and_then(|(_, url)| url.find('/').map(|at| url_path(&url[at..]))));
     names.retain(|name| !name.is_empty() && name.len() <= MAX_PATH_BYTES);
     names
+}
+
+/// Returns the path of a URL without query and fragment, decoded.
+fn url_path(text: &str) -> Cow<'_, str> {
+    let path = text.split(['?', '#']).next().unwrap_or_default();
+    percent_encoding::percent_decode_str(path).decode_utf8_lossy()
 }
 
 /// Result of inspecting one simple command.
@@ -349,8 +367,12 @@ fn evaluate_commands(
         (script.loop_variables.iter()).any(|name| ctx.workspace.env().contains_key(OsStr::new(name)) || exports(name));
     let changes_shell =
         is_longer && script.commands.iter().any(|part| changes_shell_state(strip_wrappers(&part.words)));
+    // The program would be another one than a rule means.
+    let is_loop_program = |part: &SimpleCommand| {
+        script.has_loop && strip_wrappers(&part.words).first().is_some_and(|word| !word.is_literal)
+    };
     let inspect = |part| match inspect_command(ctx, part, folders) {
-        _ if changes_env || changes_shell => CommandFinding::NotAllowed { path: None },
+        _ if changes_env || changes_shell || is_loop_program(part) => CommandFinding::NotAllowed { path: None },
         CommandFinding::ReadOnly | CommandFinding::ReadsExpandedWords | CommandFinding::AllowedChange
             if links_may_move =>
         {

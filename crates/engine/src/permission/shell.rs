@@ -30,6 +30,8 @@ pub(super) struct Script {
     pub(super) concurrency: Concurrency,
     /// Variables that loops set.
     pub(super) loop_variables: Vec<String>,
+    /// The words that loops go over.
+    pub(super) loop_words: Vec<Word>,
     /// Texts that commands read: here-documents and here-strings.
     pub(super) stdin_texts: Vec<String>,
 }
@@ -391,8 +393,11 @@ impl Parser {
                     return Ok(());
                 }
                 None | Some(';' | '\n' | '&' | '|' | '<' | '>' | '(' | ')') => return Err(error),
-                Some(_) => self.parse_word()?,
-            };
+                Some(_) => {
+                    let word = self.parse_word()?;
+                    self.script.loop_words.push(word);
+                }
+            }
         }
     }
 

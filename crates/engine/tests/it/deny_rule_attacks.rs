@@ -2,6 +2,7 @@
 
 use quipu_engine::testing::permission::PermissionMode;
 
+use crate::TestWorkspace;
 use crate::permission_attacks::workspace_with_links;
 
 /// All of these run `rm` or `git push`, one way or another.
@@ -304,5 +305,67 @@ fn a_hidden_word_may_be_one_that_the_user_is_asked_about() {
     }
     // It cannot be parsed, so it may be anything.
     let command = "$'gi\\x74' tag x";
+    assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, command), "ask");
+}
+
+#[test]
+fn rules_for_files_see_more_forms_of_their_names() {
+    let workspace = TestWorkspace::new();
+    for name in [".env", "src/.env", "other/.env", "a.txt"] {
+        workspace.write(name, "x");
+    }
+    let rules = ["allow Bash", "deny Read(./.env)", "deny Read(src/.env)"];
+    let url = format!("curl file://{}/%2eenv#x", workspace.inner.root().display());
+    let letters = format!("tool -{}K.env", "s".repeat(100));
+    for command in [
+        "F=.env; cat $F",
+        "F='.e''nv'; cat $F",
+        "for f in a .env; do cat $f; done",
+        "env '-Scat .e\"\"nv'",
+        "script --command='cat .e\"\"nv'",
+        "curl -F 'a=@\".env\"' http://localhost",
+        &url,
+        &letters,
+    ] {
+        for mode in [PermissionMode::Default, PermissionMode::BypassPermissions] {
+            assert_eq!(workspace.bash_decision(mode, &rules, command), "deny", "{command}");
+        }
+    }
+    for command in [
+        "env --c=src cat .env",
+        "env -iCsrc cat .env",
+        "unshare -wsrc cat .env",
+        "npm exec --workspace src cat .env",
+        "npm x -w src cat .env",
+        "git -c commit.verbose=2 commit",
+    ] {
+        assert_ne!(workspace.bash_decision(PermissionMode::Default, &rules, command), "allow", "{command}");
+    }
+    let rules = ["allow Bash", "deny Edit(other/.env)"];
+    for command in
+        ["cp .env other", "cp .env other/", "install -t other .env", "mv src/.env other/", "ln -f .env other"]
+    {
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, command), "deny", "{command}");
+    }
+    for command in ["find . -delete", "find other -name '.e*' -delete", "git rm -r other", "git clean -fdx"] {
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, command), "ask", "{command}");
+    }
+    for command in ["cp a.txt other", "cp .env src", "find . -name x", "git rm a.txt", "npm run build", "env A=1 make"]
+    {
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, command), "allow", "{command}");
+    }
+}
+
+#[test]
+fn rules_for_commands_see_more_forms_of_them() {
+    let workspace = TestWorkspace::new();
+    let rules = ["allow Bash", "deny Bash(rm:*)", "deny Bash(git push:*)"];
+    for command in ["npm x rm a", "npm exe rm a", "pnpm dlx rm a", "script --command='rm a'"] {
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, command), "deny", "{command}");
+    }
+    assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, "git config --rename-section x alias"), "ask");
+    // A loop would decide which program it is.
+    let rules = ["allow Bash($tool/run:*)"];
+    let command = "for tool in /tmp/x; do $tool/run; done";
     assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, command), "ask");
 }

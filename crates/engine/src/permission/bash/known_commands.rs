@@ -422,10 +422,35 @@ pub(super) fn may_move_links(words: &[Word], is_file: impl Fn(&str) -> bool) -> 
     }
 }
 
-/// Whether a command removes folders, in which files with deny rules may be.
+/// Returns the files that a command makes in a folder which it names last or with `-t`: `cp a/b x` may make `x/b`.
+pub(super) fn copied_names(words: &[Word]) -> Vec<String> {
+    let Some((first, rest)) = words.split_first() else { return Vec::new() };
+    if !contains_word("cp install ln mv rsync scp", &program_name(first)) {
+        return Vec::new();
+    }
+    let named = operands(rest);
+    let target =
+        rest.iter().find_map(|word| word.text.strip_prefix("--target-directory=").or(word.text.strip_prefix("-t")));
+    let folders = target.filter(|folder| !folder.is_empty()).into_iter().chain(named.last().copied());
+    // With `-t` the folder is the first operand.
+    let folders: Vec<&str> = folders.chain(named.first().copied()).collect();
+    let names = named.iter().filter_map(|name| name.trim_end_matches('/').rsplit('/').next());
+    names.flat_map(|name| folders.iter().map(move |folder| format!("{folder}/{name}"))).collect()
+}
+
+/// Whether a command removes files that it does not name, among which may be files with deny rules.
 pub(super) fn removes_folders(words: &[Word], is_folder: impl Fn(&str) -> bool) -> bool {
     let Some((first, rest)) = words.split_first() else { return false };
-    program_name(first) == "rm" && operands(rest).into_iter().any(is_folder)
+    match program_name(first).as_str() {
+        "rm" => operands(rest).into_iter().any(is_folder),
+        "find" => !dashed_words(rest).all(|word| contains_word(FIND_OPTIONS, word)),
+        "git" => match operands(rest).as_slice() {
+            ["clean", ..] => true,
+            ["rm", names @ ..] => names.iter().any(|name| is_folder(name) || name.contains(['*', '?', '['])),
+            _ => false,
+        },
+        _ => false,
+    }
 }
 
 /// Whether `date` only prints the date instead of setting the clock.

@@ -22,15 +22,20 @@ const WRAPPERS: &str = "\
 const INPUT_WRAPPERS: &str = "xargs parallel find fd fdfind";
 
 /// Programs that run the words after a certain argument.
-const RUNNERS: [(&str, &str); 13] = [
+const RUNNERS: [(&str, &str); 17] = [
     ("bundle", "exec"),
     ("conda", "run"),
     ("hatch", "run"),
     ("ip", "exec"),
+    // npm accepts its commands cut short.
+    ("npm", "ex"),
+    ("npm", "exe"),
     ("npm", "exec"),
+    ("npm", "x"),
     ("pdm", "run"),
     ("pipenv", "run"),
     ("pixi", "run"),
+    ("pnpm", "dlx"),
     ("pnpm", "exec"),
     ("poetry", "run"),
     ("rye", "run"),
@@ -94,6 +99,8 @@ pub(super) struct PossibleCommands {
     pub(super) redirect_files: Vec<Word>,
     /// Files of redirections that write.
     pub(super) written_files: Vec<Word>,
+    /// Values of variables and words of loops, which may be names of files.
+    pub(super) values: Vec<Word>,
     /// Whether a nested command runs in another folder.
     pub(super) changes_folder: bool,
     total_bytes: usize,
@@ -122,6 +129,7 @@ impl PossibleCommands {
     }
 
     fn add_script(&mut self, script: &Script, depth: usize) {
+        self.values.extend(script.loop_words.iter().cloned());
         for part in &script.commands {
             self.add_words(&part.words, depth);
             self.redirect_files.extend(part.redirects.iter().map(|file| file.target.clone()));
@@ -132,6 +140,8 @@ impl PossibleCommands {
             // Programs run the values of variables such as PAGER; git runs what follows `!`.
             for (name, value) in part.assignments.iter().filter_map(|assignment| assignment.split_once('=')) {
                 self.runs_unknown |= name.starts_with(GIT_SETTINGS_PREFIX);
+                let plain = value.replace(['\'', '"', '\\'], "");
+                self.values.push(Word { text: plain, is_literal: true });
                 if value.contains('!') {
                     self.add_code(value);
                 }
@@ -212,7 +222,7 @@ impl PossibleCommands {
                 contains_word(WRAPPERS, &name) || contains_word(SHELLS, &name) || is_interpreter(&name)
             };
             self.runs_unknown |= contains_word("xargs parallel", name) && words[1..].iter().any(runs);
-            self.changes_folder |= words[1..].iter().any(changes_folder);
+            self.changes_folder |= words[1..].iter().any(changes_folder) || may_change_folder(name, &words[1..]);
             for at in 1..words.len() {
                 if self.is_full() {
                     return;
@@ -310,7 +320,7 @@ impl PossibleCommands {
     fn add_git_setting(&mut self, text: &str) {
         self.add_code(text);
         let lower = text.to_lowercase();
-        let defines_alias = ["alias.", "include.", "includeif."].iter().any(|name| lower.contains(name));
+        let defines_alias = ["alias", "include.", "includeif."].iter().any(|name| lower.contains(name));
         self.runs_unknown |= defines_alias;
         if let Some((_, value)) = text.rsplit_once('=').filter(|_| defines_alias) {
             self.add_code(&format!("git {value}"));
@@ -333,10 +343,11 @@ impl PossibleCommands {
             }
             if !text.starts_with('-') {
                 self.add_text(text, depth);
-            } else if text.contains(char::is_whitespace) {
+            } else if text.contains(|c: char| c.is_whitespace() || "<>|&;".contains(c)) {
                 // A whole command inside an option: `-Srm x`, `--exec=rm x`.
                 self.add_code(text);
                 self.add_code(text.get(2..).unwrap_or_default());
+                self.add_text(option_value(text), depth);
             }
         }
     }
@@ -459,6 +470,20 @@ fn is_wrapper(name: &str, words: &[Word]) -> bool {
 fn changes_folder(word: &Word) -> bool {
     let starts = ["-C", "-D", "--chdir", "--cwd", "--directory", "--wd", "--working-directory"];
     contains_word("cd pushd popd", &word.text) || starts.iter().any(|start| word.text.starts_with(start))
+}
+
+/// Whether an option of a wrapper may be one that changes the folder, cut short or after other letters: `--c=src`,
+/// `-iCsrc`.
+fn may_change_folder(wrapper: &str, words: &[Word]) -> bool {
+    let is_option = |word: &&Word| word.text.starts_with('-');
+    let may_change = |word: &Word| match word.text.strip_prefix("--") {
+        Some(name) => name.starts_with(['c', 'd', 'p', 'w']),
+        None => word.text.contains(['C', 'D', 'w']),
+    };
+    match RUNNERS.iter().any(|(runner, _)| *runner == wrapper) {
+        true => words.iter().filter(is_option).any(may_change),
+        false => words.iter().take_while(is_option).any(may_change),
+    }
 }
 
 /// Returns the value of an option in the same word, or the word itself.

@@ -106,7 +106,7 @@ impl PossibleCwds {
     /// Whether a word may name a file through a link of a process.
     pub(super) fn has_process_path(&self, word: &Word) -> bool {
         let names = possible_file_names(&word.text);
-        let is_one = |folder: &PathBuf| names.iter().any(|name| is_process_path(&folder.join(name)));
+        let is_one = |folder: &PathBuf| names.iter().any(|name| is_process_path(&folder.join(&**name)));
         self.0.as_ref().is_some_and(|folders| folders.iter().any(is_one))
     }
 

@@ -192,6 +192,10 @@ pub(super) fn may_show_contents(mut words: &[Word]) -> bool {
     while let [option, rest @ ..] = words
         && option.text.starts_with('-')
     {
+        // A setting may make any command show more.
+        if option.text.starts_with("-c") || option.text.starts_with("--config-env") {
+            return true;
+        }
         let values = if contains_word(GIT_VALUE_OPTIONS, &option.text) { 1 } else { 0 };
         words = rest.get(values..).unwrap_or_default();
     }
