@@ -2,6 +2,7 @@
 
 use std::env::{join_paths, split_paths};
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -37,7 +38,7 @@ pub(super) async fn make_snapshot(workspace: &Workspace) -> Option<PathBuf> {
     let outcome = match printed {
         Ok(Ok(text)) => write_snapshot(workspace, &text),
         Ok(Err(error)) => Err(error),
-        Err(_) => Err(std::io::ErrorKind::TimedOut.into()),
+        Err(_) => Err(io::ErrorKind::TimedOut.into()),
     };
     if let Err(error) = &outcome {
         tracing::debug!(target: "quipu::sandbox", %error, "the definitions of ~/.bashrc are not used");
@@ -46,30 +47,38 @@ pub(super) async fn make_snapshot(workspace: &Workspace) -> Option<PathBuf> {
 }
 
 /// Prints the aliases, functions and exported variables of an interactive bash.
-async fn print_definitions(workspace: &Workspace) -> std::io::Result<String> {
+async fn print_definitions(workspace: &Workspace) -> io::Result<String> {
     let script = format!("echo; echo '{MARKER}'; alias -p; declare -f; export -p");
+    let printed = run_bash(&["-i", "-c", &script], workspace).await?;
+    let is_whole = (printed.len() as u64) < MAX_SNAPSHOT_BYTES;
+    let text = String::from_utf8(printed).map_err(io::Error::other)?;
+    match text.split_once(&format!("\n{MARKER}\n")) {
+        Some((_, definitions)) if is_whole => Ok(definitions.to_owned()),
+        _ => Err(io::Error::other("it defines too much, or ended early")),
+    }
+}
+
+/// Runs bash in the folder of the session without a sandbox, and returns what it prints.
+async fn run_bash(args: &[&str], workspace: &Workspace) -> io::Result<Vec<u8>> {
     let mut wrap = CommandWrap::with_new("bash", |shell| {
-        shell.args(["-i", "-c", &script]).env_clear().envs(workspace.env()).current_dir(workspace.root());
+        shell.args(args).env_clear().envs(workspace.env()).current_dir(workspace.root());
         shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     });
     // Without a terminal of its own it cannot take that of the user.
     let mut child = wrap.wrap(ProcessSession).wrap(KillOnDrop).spawn()?;
-    let mut text = String::new();
+    let mut printed = Vec::new();
     if let Some(stdout) = child.stdout().take() {
-        stdout.take(MAX_SNAPSHOT_BYTES).read_to_string(&mut text).await?;
+        stdout.take(MAX_SNAPSHOT_BYTES).read_to_end(&mut printed).await?;
     }
     // What it left running is not needed.
     let _ = child.start_kill();
     let _ = child.wait().await;
-    match text.split_once(&format!("\n{MARKER}\n")) {
-        Some((_, definitions)) if (text.len() as u64) < MAX_SNAPSHOT_BYTES => Ok(definitions.to_owned()),
-        _ => Err(std::io::Error::other("it defines too much, or ended early")),
-    }
+    Ok(printed)
 }
 
 /// Writes the definitions to a file that only the user can read. The agent's credentials are left out,
 /// though `~/.bashrc` may set them, and so are folders of programs that commands in the sandbox can change.
-fn write_snapshot(workspace: &Workspace, definitions: &str) -> std::io::Result<PathBuf> {
+fn write_snapshot(workspace: &Workspace, definitions: &str) -> io::Result<PathBuf> {
     let is_kept = |line: &&str| {
         let name = line.strip_prefix("declare -x ").map(|rest| rest.split('=').next().unwrap_or(rest));
         name.is_none_or(|name| !SHELL_VARIABLES.contains(&name) && !SECRET_VARIABLES.contains(&name))
@@ -80,7 +89,7 @@ fn write_snapshot(workspace: &Workspace, definitions: &str) -> std::io::Result<P
             None => text.push_str(line),
             Some(rest) => {
                 let value = rest.strip_suffix('"').filter(|value| !value.contains(['\\', '$', '`', '"']));
-                let value = value.ok_or_else(|| std::io::Error::other("its PATH has special characters"))?;
+                let value = value.ok_or_else(|| io::Error::other("its PATH has special characters"))?;
                 let path = safe_programs(value.as_ref(), workspace).to_string_lossy().into_owned();
                 text.push_str(&format!("export PATH={}", shell_quote(&path)));
             }
@@ -109,26 +118,10 @@ pub(super) fn safe_programs(path: &OsStr, workspace: &Workspace) -> OsString {
 /// adds are guarded.
 pub(crate) async fn find_script_path(workspace: &Workspace) {
     let script = workspace.env_script();
+    let args = ["-c", "eval \"$1\" >/dev/null; printf '%s' \"$PATH\"", "bash", &script];
     let path = match script.is_empty() {
         true => None,
-        false => tokio::time::timeout(SHELL_TIMEOUT, print_path(&script, workspace)).await.ok().and_then(Result::ok),
+        false => tokio::time::timeout(SHELL_TIMEOUT, run_bash(&args, workspace)).await.ok().and_then(Result::ok),
     };
-    workspace.set_script_path(path.unwrap_or_default());
-}
-
-/// Prints `PATH` as it is after a script.
-async fn print_path(script: &str, workspace: &Workspace) -> std::io::Result<OsString> {
-    let mut wrap = CommandWrap::with_new("bash", |shell| {
-        shell.args(["-c", "eval \"$1\" >/dev/null; printf '%s' \"$PATH\"", "bash", script]);
-        shell.env_clear().envs(workspace.env()).current_dir(workspace.root());
-        shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    });
-    let mut child = wrap.wrap(ProcessSession).wrap(KillOnDrop).spawn()?;
-    let mut path = Vec::new();
-    if let Some(stdout) = child.stdout().take() {
-        stdout.take(MAX_SNAPSHOT_BYTES).read_to_end(&mut path).await?;
-    }
-    let _ = child.start_kill();
-    let _ = child.wait().await;
-    Ok(OsString::from_vec(path))
+    workspace.set_script_path(path.map(OsString::from_vec).unwrap_or_default());
 }
