@@ -3,8 +3,10 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
+use std::process::Stdio;
 
 use quipu_engine::testing::permission::PermissionMode;
 use quipu_engine::testing::sandbox::SandboxProfile;
@@ -319,4 +321,41 @@ fn folders_with_similar_names_are_not_guarded() {
     };
     assert_eq!(evaluate("p/quipu-notes/a"), "allow");
     assert_eq!(evaluate("p/quipu-agent-0123/a"), "ask");
+}
+
+/// Another command may exchange a folder with a link after the policy was made.
+#[test]
+fn the_launcher_follows_no_links_in_a_policy() {
+    if !kernel_can() {
+        return;
+    }
+    let place = Place::new();
+    for folder in ["p/sub", "p/real", "temp"] {
+        fs::create_dir(place.path(folder)).unwrap();
+    }
+    symlink(place.path("outside"), place.path("p/link")).unwrap();
+    let launch = |field: &str, path: &str| {
+        let mut policy = json!({
+            "uses_mounts": true, "readable": [], "executable": ["/usr", "/bin", "/lib", "/lib64"], "writable": [place.path("p")],
+            "covered": [], "read_only": [], "pinned": [], "network": "None", "allows_attribute_changes": true,
+            "temp_folder": place.path("temp"), "cwd": place.path("p"), "argv": ["/bin/sh", "-c", "echo ran"], "env": [],
+        });
+        policy[field].as_array_mut().unwrap().push(json!(place.path(path)));
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_quipu-launcher"));
+        command.arg("--internal-sandbox-launcher").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(format!("{policy}\n").as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let _ = fs::remove_file(place.path("temp/.covered-file"));
+        let _ = fs::remove_dir(place.path("temp/.covered-folder"));
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    };
+    for field in ["writable", "pinned", "read_only", "covered"] {
+        let output = launch(field, "p/real");
+        assert!(output.contains("ran"), "{field}: {output}");
+        for path in ["p/link", "p/link/secret"] {
+            let output = launch(field, path);
+            assert!(!output.contains("ran"), "{field} {path}: {output}");
+        }
+    }
 }
