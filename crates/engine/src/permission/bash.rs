@@ -371,7 +371,7 @@ fn evaluate_commands(
     let is_loop_program = |part: &SimpleCommand| {
         script.has_loop && strip_wrappers(&part.words).first().is_some_and(|word| !word.is_literal)
     };
-    let inspect = |part| match inspect_command(ctx, part, folders) {
+    let inspect = |part| match inspect_command(ctx, script, part, folders) {
         _ if changes_env || changes_shell || is_loop_program(part) => CommandFinding::NotAllowed { path: None },
         CommandFinding::ReadOnly | CommandFinding::ReadsExpandedWords | CommandFinding::AllowedChange
             if links_may_move =>
@@ -555,6 +555,7 @@ fn suggest_rule(part: &SimpleCommand) -> Option<Rule> {
 /// Inspects one simple command.
 fn inspect_command<'a>(
     ctx: &PermissionContext<'a>,
+    script: &Script,
     part: &SimpleCommand,
     folders: &PossibleCwds,
 ) -> CommandFinding<'a> {
@@ -572,14 +573,19 @@ fn inspect_command<'a>(
     if sets_shell_variables || !part.assignments.iter().all(|assignment| is_harmless_assignment(assignment)) {
         return CommandFinding::NotAllowed { path: None };
     }
-    match inspect_words(ctx, &part.words, folders) {
+    match inspect_words(ctx, script, &part.words, folders) {
         CommandFinding::ReadOnly if changes => CommandFinding::AllowedChange,
         CommandFinding::ReadsExpandedWords if changes => CommandFinding::NotAllowed { path: None },
         finding => finding,
     }
 }
 
-fn inspect_words<'a>(ctx: &PermissionContext<'a>, words: &[Word], folders: &PossibleCwds) -> CommandFinding<'a> {
+fn inspect_words<'a>(
+    ctx: &PermissionContext<'a>,
+    script: &Script,
+    words: &[Word],
+    folders: &PossibleCwds,
+) -> CommandFinding<'a> {
     let inner = strip_wrappers(words);
     let texts = [shell::format_words(words), shell::format_words(inner)];
     let allows = |rule: &SourcedRule| {
@@ -593,11 +599,11 @@ fn inspect_words<'a>(ctx: &PermissionContext<'a>, words: &[Word], folders: &Poss
         let vague = unknown
             || has_read_restrictions(ctx) && known_commands::may_search_files(inner, |name| folders.is_folder(name));
         // A rule for git covers the session's repository, not another one that may run programs.
-        let script = Script {
+        let alone = Script {
             commands: vec![SimpleCommand { words: words.to_vec(), ..SimpleCommand::default() }],
             ..Script::default()
         };
-        let possible = PossibleCommands::from_script(&script);
+        let possible = PossibleCommands::from_script(&alone);
         let uses_git = possible.as_ref().is_none_or(PossibleCommands::may_run_git);
         let elsewhere = uses_git && !folders.are_of_session_repository(ctx.workspace, possible.as_ref());
         return if vague || elsewhere || evaluates_code(inner) {
@@ -613,8 +619,8 @@ fn inspect_words<'a>(ctx: &PermissionContext<'a>, words: &[Word], folders: &Poss
     }
     if inner.iter().any(|word| !word.is_literal) {
         let may_show_contents = !has_read_restrictions(ctx);
-        let literal = expanded_words::as_literal_words(ctx, inner, folders, may_show_contents);
-        return match literal.map(|literal| inspect_words(ctx, &literal, folders)) {
+        let literal = expanded_words::as_literal_words(ctx, (script, inner), folders, may_show_contents);
+        return match literal.map(|literal| inspect_words(ctx, script, &literal, folders)) {
             Some(CommandFinding::ReadOnly) => CommandFinding::ReadsExpandedWords,
             _ => CommandFinding::NotAllowed { path: None },
         };

@@ -2,21 +2,21 @@
 //!
 //! Such a command runs in the sandbox for reading, so an expansion can make it neither write nor connect. It must not
 //! show files outside the session's folders either, so only wildcards are accepted whose folder contains no links out
-//! of the session's folders. `echo` and `printf` show names at most.
+//! of the session's folders, and variables of loops over such words. `echo` shows names at most.
 
 use super::known_commands;
 use super::possible_cwds::PossibleCwds;
 use crate::permission::decision::PermissionContext;
-use crate::permission::shell::Word;
+use crate::permission::shell::{Script, Word};
 
 /// Maximum number of entries of a folder whose links are checked.
 const MAX_ENTRIES: usize = 2000;
 
-/// Returns the words of a command with those that the shell expands as literal ones, for
+/// Returns the words of a command of a script with those that the shell expands as literal ones, for
 /// [`command_effect`](known_commands::command_effect); `None` if they may become anything.
 pub(super) fn as_literal_words(
     ctx: &PermissionContext<'_>,
-    words: &[Word],
+    (script, words): (&Script, &[Word]),
     folders: &PossibleCwds,
     may_show_contents: bool,
 ) -> Option<Vec<Word>> {
@@ -27,11 +27,34 @@ pub(super) fn as_literal_words(
         return None;
     }
     let as_literal = |word: &Word| match word.is_literal {
-        true => Some(word.clone()),
-        false if prints => Some(Word { text: "_".to_owned(), is_literal: true }),
-        false => is_safe_wildcard(ctx, &word.text, folders).then(|| Word { text: word.text.clone(), is_literal: true }),
+        true => Some(vec![word.clone()]),
+        false if prints => Some(vec![literal("_")]),
+        false if is_loop_variable(script, &word.text) => loop_values(ctx, script, folders),
+        false => is_safe_wildcard(ctx, &word.text, folders).then(|| vec![literal(&word.text)]),
     };
-    [first.clone()].into_iter().map(Some).chain(rest.iter().map(as_literal)).collect()
+    let rest: Option<Vec<Vec<Word>>> = rest.iter().map(as_literal).collect();
+    Some([first.clone()].into_iter().chain(rest?.into_iter().flatten()).collect())
+}
+
+fn literal(text: &str) -> Word {
+    Word { text: text.to_owned(), is_literal: true }
+}
+
+/// Whether a word is a variable of a loop in quotes: `"$file"`. Without them a name with a space would be several
+/// words.
+fn is_loop_variable(script: &Script, text: &str) -> bool {
+    let name = text.strip_prefix("\"$").and_then(|text| text.strip_suffix('"')).unwrap_or_default();
+    let name = name.strip_prefix('{').and_then(|name| name.strip_suffix('}')).unwrap_or(name);
+    script.loop_variables.iter().any(|variable| variable == name)
+}
+
+/// Returns the words that the loops of a script go over; `None` if they may become anything or are options.
+fn loop_values(ctx: &PermissionContext<'_>, script: &Script, folders: &PossibleCwds) -> Option<Vec<Word>> {
+    let is_known = |word: &Word| match word.is_literal {
+        true => !word.text.starts_with('-'),
+        false => is_safe_wildcard(ctx, &word.text, folders),
+    };
+    script.loop_words.iter().map(|word| is_known(word).then(|| literal(&word.text))).collect()
 }
 
 /// Whether a word is a pattern for the names in one folder of the session, none of which leads out of the session's
