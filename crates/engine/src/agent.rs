@@ -51,7 +51,7 @@ pub async fn run(
     err: impl Write + Send + 'static,
 ) -> Result<u8, EngineError> {
     let mut launch = Launch { options, env, cwd, worktree: None, removed_programs: Vec::new() };
-    launch.remove_unsafe_programs();
+    launch.remove_unsafe_programs(&[]);
     let stdin = Stdin::open(&mut launch.options).await?;
     launch.enter_worktree()?;
     let resume_point = ResumePoint::choose(&launch.options, &launch.config_folder(), &launch.cwd);

@@ -1,16 +1,17 @@
 //! Guarded paths: files that control what programs and agents do (git hooks, shell start-up
 //! files, agent settings). No mode but `bypassPermissions` and no broad rule allows changing them.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::ffi::{OsStr, OsString};
+use std::collections::VecDeque;
+use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
 use quipu_message::text;
 
+use crate::config_paths::ConfigPaths;
 use crate::path::{TargetPath, resolve};
 
 /// Guarded folders, at any depth.
-const GUARDED_FOLDERS: [&str; 18] = [
+pub(crate) const GUARDED_FOLDERS: [&str; 18] = [
     ".git",
     ".githooks",
     ".hg",
@@ -34,12 +35,8 @@ const GUARDED_FOLDERS: [&str; 18] = [
 /// Guarded folders below `.config`.
 pub(crate) const CONFIG_FOLDERS: [&str; 5] = ["git", "fish", "autostart", "systemd", "quipu"];
 
-/// What is guarded in the folder that `CLAUDE_CONFIG_DIR` names, also if the session works in this folder.
-const CLAUDE_CONFIG_NAMES: [&str; 7] =
-    ["agents", "commands", "hooks", "plugins", "settings.json", "settings.local.json", "skills"];
-
 /// Guarded files, at any depth.
-const GUARDED_FILES: [&str; 33] = [
+pub(crate) const GUARDED_FILES: [&str; 33] = [
     ".bash_aliases",
     ".bash_login",
     ".bash_logout",
@@ -96,55 +93,34 @@ pub(crate) struct GuardedHome<'a> {
     pub(crate) agent_folder: &'a Path,
     /// Folders whose `.claude` has settings of the session, resolved.
     pub(crate) settings_folders: &'a [PathBuf],
-    /// Paths that decide which programs run later ([`config_paths`]).
-    pub(crate) config_paths: &'a [PathBuf],
-}
-
-/// Returns the paths that decide which programs run later: the folders that `CLAUDE_CONFIG_DIR`, `XDG_CONFIG_HOME`
-/// and `PATH` name, what is guarded in folders of settings, and the scripts of shells that `BASH_ENV` and `ENV` name.
-/// All are resolved, with the links on the way to them and to the home folder. `script_path` is another value of
-/// `PATH`.
-pub(crate) fn config_paths(env: &BTreeMap<OsString, OsString>, script_path: &OsStr) -> Vec<PathBuf> {
-    let value = |name: &str| env.get(OsStr::new(name)).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let claude = value("CLAUDE_CONFIG_DIR").into_iter();
-    let claude =
-        claude.flat_map(|folder| [folder.clone()].into_iter().chain(CLAUDE_CONFIG_NAMES.map(|name| folder.join(name))));
-    let xdg = value("XDG_CONFIG_HOME");
-    let config = xdg.clone().or_else(|| Some(value("HOME")?.join(".config"))).into_iter();
-    let config = config.flat_map(|folder| CONFIG_FOLDERS.map(|name| folder.join(name)));
-    let scripts = ["BASH_ENV", "ENV"].into_iter().filter_map(value);
-    let path = value("PATH").unwrap_or_default();
-    let programs = std::env::split_paths(&path).chain(std::env::split_paths(script_path));
-    let programs = programs.filter(|folder| folder.is_absolute());
-    let named = claude.chain(xdg).chain(config).chain(scripts).chain(programs).map(|path| (path, true));
-    // A relative path starts in the folder that the agent was started in.
-    let named = named.chain(value("HOME").map(|home| (home, false)));
-    let paths =
-        named.filter_map(|(path, is_guarded)| Some((TargetPath::new(std::path::absolute(path).ok()?), is_guarded)));
-    paths
-        .flat_map(|(path, is_guarded)| links_on_the_way(&path).into_iter().chain(path.real.filter(|_| is_guarded)))
-        .collect()
-}
-
-/// Returns the links that were followed to resolve a path.
-fn links_on_the_way(path: &TargetPath) -> Vec<PathBuf> {
-    // Each has the names after it, and none before it.
-    let link = |path: &PathBuf| path.ancestors().filter(|path| path.is_symlink()).last().map(Path::to_owned);
-    path.links.iter().filter_map(link).collect()
+    /// Paths that decide which programs run later.
+    pub(crate) config_paths: &'a ConfigPaths,
 }
 
 impl GuardedHome<'_> {
+    /// Whether everything in a folder of the session is guarded.
+    pub(crate) fn is_guarded_folder(self, folder: &Path) -> bool {
+        let config = self.config_paths;
+        let is_config = config.always.iter().any(|config| folder.starts_with(config))
+            || config.programs.iter().any(|programs| folder == programs);
+        has_guarded_name(folder) || is_config || is_in_repository(folder)
+    }
+
     /// Returns the hidden name directly in home that a resolved path leads through, or the name of
-    /// the agent's own folder or of a path of [`config_paths`], unless the session works inside it; `None` if
+    /// the agent's own folder or of one of the [`ConfigPaths`]; `None` if
     /// it leads through none of them, or if home is not in the session's folders.
     pub(crate) fn hidden_name(self, path: &Path) -> Option<String> {
         let innermost = self.folders.iter().filter(|folder| path.starts_with(folder));
         let innermost = innermost.max_by_key(|folder| folder.components().count());
-        let is_inside = |config: &PathBuf| self.folders.iter().any(|folder| config.starts_with(folder));
+        let config = self.config_paths;
+        let is_inside = |config: &&PathBuf| self.folders.iter().any(|folder| config.starts_with(folder));
         let works_in = |config: &PathBuf| innermost.is_some_and(|folder| folder.starts_with(config));
-        let config = self.config_paths.iter().filter(|config| is_inside(config) && !works_in(config));
-        let config = config.map(PathBuf::as_path);
-        if let Some(folder) = config.chain([self.agent_folder]).find(|folder| path.starts_with(folder)) {
+        let folders = config.folders.iter().filter(is_inside).filter(|folder| !works_in(folder));
+        let is_around = |programs: &PathBuf| works_in(programs) && innermost != Some(programs);
+        let programs = config.programs.iter().filter(is_inside).filter(|programs| !is_around(programs));
+        let always = config.always.iter().filter(|_| innermost.is_some());
+        let all = folders.chain(programs).chain(always).map(PathBuf::as_path);
+        if let Some(folder) = all.chain([self.agent_folder]).find(|folder| path.starts_with(folder)) {
             return folder.file_name().map(comparable);
         }
         // Other agents keep such a folder beside that of this one.
@@ -162,7 +138,7 @@ impl GuardedHome<'_> {
 /// What the names of the agent's own folders begin with.
 pub(crate) const AGENT_FOLDER_PREFIX: &str = "quipu-agent-";
 
-fn is_agent_folder_name(name: &OsStr) -> bool {
+pub(crate) fn is_agent_folder_name(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(AGENT_FOLDER_PREFIX.as_bytes())
 }
 

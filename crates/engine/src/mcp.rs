@@ -120,6 +120,15 @@ impl McpClients {
         Ok(mcp)
     }
 
+    /// Returns the command lines of the servers that are programs.
+    pub(crate) fn command_lines(&self) -> Vec<String> {
+        let line = |server: &McpConnection| match &server.endpoint {
+            McpEndpoint::Stdio { command, args, .. } => Some(format!("{command} {}", args.join(" "))),
+            McpEndpoint::Http { .. } | McpEndpoint::Sdk => None,
+        };
+        self.lock().values().filter_map(line).collect()
+    }
+
     /// Adds the servers of plugins, each under its plugin's name.
     fn add_plugin_servers(&self, given: &McpSources<'_>, problems: &mut Vec<String>) {
         for plugin in given.plugins.iter().filter(|plugin| plugin.uses_mcp) {

@@ -2,7 +2,7 @@
 //! the file that was permitted. Only regular files are opened.
 
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
@@ -115,6 +115,37 @@ pub(crate) fn allow_owner(real: &Path) -> io::Result<()> {
     #[cfg(not(target_os = "linux"))]
     fchmod(&folder, mode)?;
     Ok(())
+}
+
+/// Removes a folder that no program uses any more, with everything in it. Folders inside are moved up before they are
+/// removed, so that their depth does not matter.
+pub(crate) fn remove_tree(folder: &Path) -> io::Result<()> {
+    let mut is_empty = false;
+    while !is_empty {
+        is_empty = true;
+        for entry in folder.read_dir()? {
+            let entry = entry?;
+            if !entry.file_type()?.is_dir() {
+                fs::remove_file(entry.path())?;
+                continue;
+            }
+            is_empty = false;
+            // Its owner may have locked it.
+            let _ = allow_owner(&entry.path());
+            for inner in entry.path().read_dir()? {
+                let inner = inner?;
+                if inner.file_type()?.is_dir() {
+                    // A locked folder cannot be moved.
+                    let _ = allow_owner(&inner.path());
+                    fs::rename(inner.path(), folder.join(random_id("removed-")))?;
+                } else {
+                    fs::remove_file(inner.path())?;
+                }
+            }
+            fs::remove_dir(entry.path())?;
+        }
+    }
+    fs::remove_dir(folder)
 }
 
 fn require_regular(file: OwnedFd) -> io::Result<File> {

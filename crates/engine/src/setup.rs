@@ -12,6 +12,7 @@ use quipu_message::bookkeeping::WorktreeSession;
 use quipu_transcript::{Durability, EnvelopeDefaults};
 
 use crate::checkpoint::Checkpoints;
+use crate::config_paths::named_programs;
 use crate::conversation_log::ConversationLog;
 use crate::credential;
 use crate::definitions::{AgentDefinition, Definitions, Plugin, ProjectRules};
@@ -132,7 +133,6 @@ impl Launch {
         let left_out = trust::restrict_untrusted(&mut settings, &self.options, &local_folders, &state);
         left_out.into_iter().for_each(|text| output.warn_on_stderr(text));
         settings.remove_project_folders();
-        settings.problems.append(&mut self.removed_programs);
         let dirs = self.options.plugin_dirs.iter().filter(|_| !self.options.safe_mode);
         let plugins: Vec<Plugin> =
             dirs.map(|plugin| Plugin::from_folder(&self.cwd, plugin, &mut settings.problems)).collect();
@@ -146,6 +146,10 @@ impl Launch {
         }
         settings.add_managed(self.options.managed_folder.as_deref(), self.options.managed_settings.as_deref())?;
         self.apply_settings_env(&settings);
+        let layers = settings.layers.iter();
+        let further = layers.flat_map(|layer| layer.known.permissions.additional_directories.clone());
+        self.remove_unsafe_programs(&further.collect::<Vec<String>>());
+        settings.problems.append(&mut self.removed_programs);
         let request_env = RequestEnv::from_env(|name| self.var(name))?;
         let models = ModelAliases::from_env(|name| self.var(name).map(str::to_owned));
         let mode = self.permission_mode(&mut settings)?;
@@ -201,6 +205,7 @@ impl Launch {
         let summarise =
             crate::side_calls::new_summariser(client.clone(), models.small_model().to_owned(), Arc::clone(&tracker));
         let place = self.create_workspace(&settings, &local_folders, summarise, checkpoints.clone());
+        place.guard_start_files(self.start_files(&settings, &mcp, &project));
         settings.problems.extend(place.sandbox().settings().warnings());
         match place.sandbox().unavailable_reason() {
             Some((reason, true)) => return Err(EngineError::SandboxUnavailable { reason }),
@@ -308,16 +313,32 @@ impl Launch {
 
     /// Removes the folders from `PATH` in which any file of the session would be a program: relative ones, and those
     /// of the session. A folder of programs inside the session's is guarded instead.
-    pub(crate) fn remove_unsafe_programs(&mut self) {
+    pub(crate) fn remove_unsafe_programs(&mut self, further: &[String]) {
         let Some(path) = self.env.get("PATH") else { return };
-        let add_dirs = self.options.add_dirs.iter().map(|folder| self.cwd.join(folder));
-        let session: Vec<PathBuf> = add_dirs.chain([self.cwd.clone()]).collect();
+        let further = further.iter().map(PathBuf::from).chain(self.options.add_dirs.iter().cloned());
+        let session: Vec<PathBuf> = further.map(|folder| self.cwd.join(folder)).chain([self.cwd.clone()]).collect();
         let (kept, removed) = split_unsafe_programs(path.as_ref(), &session);
         if let Some(kept) = kept.and_then(|kept| kept.into_string().ok()) {
             self.env.insert("PATH".to_owned(), kept);
         }
         let warning = |folder: PathBuf| format!("PATH: '{}', which is a folder of the session", folder.display());
         self.removed_programs.extend(removed.into_iter().map(warning));
+    }
+
+    /// Returns the files and folders that flags name, and the programs that hooks, the key helper and MCP servers name
+    /// in their commands.
+    fn start_files(&self, settings: &Settings, mcp: &McpClients, project: &Path) -> Vec<PathBuf> {
+        let is_path = |text: &&String| !text.trim_start().starts_with('{');
+        let flags = self.options.settings.iter().chain(&self.options.mcp_config).filter(is_path).map(PathBuf::from);
+        let plugins = self.options.plugin_dirs.iter().map(|plugin| plugin.path.clone());
+        let hooks = settings.layers.iter().flat_map(|layer| layer.known.hooks.values().flatten());
+        let hooks = hooks.flat_map(|group| &group.hooks).map(|hook| hook.command.clone());
+        let helpers = settings.layers.iter().filter_map(|layer| layer.known.api_key_helper.clone());
+        let home = PathBuf::from(self.var("HOME").unwrap_or("/"));
+        let variables = [("CLAUDE_PROJECT_DIR", project), ("HOME", home.as_path()), ("PWD", self.cwd.as_path())];
+        let commands = hooks.chain(helpers).chain(mcp.command_lines());
+        let programs = commands.flat_map(|command| named_programs(&command, &self.cwd, &variables));
+        flags.chain(plugins).map(|path| self.cwd.join(path)).chain(programs).collect()
     }
 
     /// Reads user and managed settings, and adds their environment variables.
@@ -471,16 +492,17 @@ fn scrubs_secrets(env: &BTreeMap<String, String>) -> bool {
 }
 
 /// Returns a value of `PATH` without the folders that are relative or belong to the session, and those folders.
-/// Folders that links in the session lead to are resolved, because commands could replace the links. The value is
-/// `None` if nothing was changed.
-fn split_unsafe_programs(path: &OsStr, session: &[PathBuf]) -> (Option<OsString>, Vec<PathBuf>) {
+/// Folders inside the session's are resolved, because commands could replace links, and left out if they do not exist,
+/// because commands could make them. The value is `None` if nothing was changed.
+pub(crate) fn split_unsafe_programs(path: &OsStr, session: &[PathBuf]) -> (Option<OsString>, Vec<PathBuf>) {
     let session: Vec<PathBuf> = session.iter().filter_map(|folder| resolve(folder)).collect();
-    let is_inside = |path: &PathBuf| session.iter().any(|folder| path.starts_with(folder));
+    let is_inside = |path: &Path| session.iter().any(|folder| path.starts_with(folder));
     let (mut kept, mut removed) = (Vec::new(), Vec::new());
     for folder in std::env::split_paths(path) {
         let target = TargetPath::new(&folder);
+        let leads_through = target.names().any(is_inside);
         match target.real.filter(|real| folder.is_absolute() && !session.contains(real)) {
-            Some(real) if target.links.iter().any(is_inside) => kept.push(real),
+            Some(real) if leads_through => kept.extend(Some(real).filter(|real| real.is_dir())),
             Some(_) => kept.push(folder),
             None => removed.push(folder),
         }

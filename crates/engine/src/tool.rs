@@ -26,7 +26,7 @@ pub(crate) use page_cache::{FetchedPage, PageCache};
 pub(crate) use seen_files::ChangedFile;
 pub use task_list::{Task, TaskKind, TaskList, TaskListener, TaskStatus};
 pub use validate::validate_input;
-pub(crate) use workspace::{DeniedHostFilter, SECRET_VARIABLES};
+pub(crate) use workspace::{DeniedHostFilter, SECRET_VARIABLES, UserShell};
 pub use workspace::{
     FileChangeObserver, FileKnowledge, HiddenFileFilter, HiddenFileFilterSource, Summariser, Workspace,
     WorkspaceOptions,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::config_paths::ConfigPaths;
 use crate::path;
 
 /// The values that decide what a command in the sandbox may do.
@@ -19,8 +20,8 @@ pub(crate) struct CommandContext<'a> {
     pub(crate) home: Option<PathBuf>,
     /// Environment of the session's commands.
     pub(crate) env: &'a BTreeMap<OsString, OsString>,
-    /// The value of `PATH` after the script that runs before every command; empty if there is none.
-    pub(crate) script_path: OsString,
+    /// Paths that decide which programs run later.
+    pub(crate) config_paths: ConfigPaths,
 }
 
 impl CommandContext<'_> {

@@ -13,6 +13,7 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::SignalFd;
 use nix::sys::wait::{WaitStatus, wait};
 use nix::unistd::{Pid, getpgid, getppid, setpgid, setsid};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -131,16 +132,28 @@ fn run_outer(policy: &Policy, line: &[u8]) -> Result<ExitCode, LaunchError> {
     Ok(exit_code(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))))
 }
 
-/// Waits for the first process of the namespace. SIGTERM kills that process, and the system then kills
-/// all others before it counts as ended. So nothing of the command runs any more when this process
-/// ends, unless it is killed itself.
+/// Waits for the first process of the namespace. SIGTERM and the end of the agent, which closes stdin, kill that
+/// process, and the system then kills all others before it counts as ended. So nothing of the command runs any more
+/// when this process ends, unless it is killed itself.
 fn wait_for_inner(child: &mut Child, signals: &SigSet) -> io::Result<ExitStatus> {
+    let signals = SignalFd::new(signals)?;
+    let stdin = io::stdin();
+    let mut is_killed = false;
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);
         }
-        if signals.wait()? == Signal::SIGTERM {
+        let mut events = vec![PollFd::new(&signals, PollFlags::IN)];
+        if !is_killed {
+            events.push(PollFd::new(&stdin, PollFlags::IN));
+        }
+        poll(&mut events, None)?;
+        let has_event = |at: usize| events.get(at).is_some_and(|event| !event.revents().is_empty());
+        let (is_signaled, has_agent_ended) = (has_event(0), has_event(1));
+        let signal = if is_signaled { signals.read_signal()? } else { None };
+        if has_agent_ended || signal.is_some_and(|signal| signal.ssi_signo == Signal::SIGTERM as u32) {
             child.kill()?;
+            is_killed = true;
         }
     }
 }

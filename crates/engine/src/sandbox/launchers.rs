@@ -26,6 +26,8 @@ pub(crate) struct Launched {
     pub(crate) child: Box<dyn ChildWrapper>,
     /// Pipe with stdout and stderr of the command.
     pub(crate) output: PipeReader,
+    /// Stdin of the launcher, which kills the command when it is closed; `None` without a sandbox.
+    pub(crate) stdin: Option<PipeWriter>,
 }
 
 impl Launchers {
@@ -83,6 +85,6 @@ impl Launcher {
     /// Sends the policy to the launcher.
     fn run(mut self, line: &[u8]) -> io::Result<Launched> {
         self.policy.write_all(line)?;
-        Ok(Launched { child: self.child, output: self.output })
+        Ok(Launched { child: self.child, output: self.output, stdin: Some(self.policy) })
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::CommandContext;
-use crate::path::resolve;
+use crate::path::{TargetPath, resolve};
 
 /// System folders: programs, libraries, configuration.
 const SYSTEM_FOLDERS: [&str; 12] = [
@@ -72,8 +72,9 @@ pub(super) fn readable_paths(context: &CommandContext<'_>, own_proc: bool) -> Ve
     // A link in the session's folders may be one that a command has made.
     let is_inside = |path: &Path| context.folders.iter().any(|folder| path.starts_with(folder));
     let resolved = files.iter().filter_map(|file| {
-        let real = resolve(file)?;
-        (real.exists() && (is_inside(&real) || !is_inside(file))).then_some(real)
+        let target = TargetPath::new(file);
+        let leads_through = target.names().any(is_inside);
+        target.real.filter(|real| real.exists() && (is_inside(real) || !leads_through))
     });
     let mut files: Vec<PathBuf> = resolved.collect();
     files.sort();
@@ -166,7 +167,7 @@ mod tests {
                 settings_folders: &[],
                 home: Some(home.clone()),
                 env: &env,
-                script_path: Default::default(),
+                config_paths: Default::default(),
             };
             let opened =
                 program_folders(&context).into_iter().filter(|path| path.starts_with(&root) || root.starts_with(path));

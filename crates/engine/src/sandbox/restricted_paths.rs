@@ -326,7 +326,7 @@ fn find_restricted(
         if is_guarded {
             held = true;
             // A guarded link may lead to a folder of the session, which stays writable.
-            let is_protected = |real: &PathBuf| may_exist(real) && (is_refused || !folders.contains(real));
+            let is_protected = |real: &PathBuf| may_exist(real) && (is_refused || !writable.contains(real));
             found.read_only.extend(resolve(&path).filter(is_protected));
             found.links.extend(data.is_symlink().then(|| path.clone()));
         }
@@ -353,7 +353,9 @@ fn is_own(data: fs::Metadata) -> bool {
 
 /// Whether the path has a guarded name below the session folder that contains it.
 fn has_guarded_name_below(path: &Path, folders: &[PathBuf]) -> bool {
-    let below = folders.iter().filter_map(|folder| path.strip_prefix(folder).ok());
+    // A folder of the session that is guarded itself does not open what is in it.
+    let open = folders.iter().filter(|folder| !has_guarded_name(folder));
+    let below = open.filter_map(|folder| path.strip_prefix(folder).ok());
     // The innermost session folder counts.
     let below = below.min_by_key(|below| below.components().count());
     // A link named `.config` contains folders that the walk does not visit.

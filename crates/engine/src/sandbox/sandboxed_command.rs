@@ -15,8 +15,9 @@ use super::running_commands::{NotAdded, RunningCommand};
 use super::session_sandbox::{Sandbox, SandboxLevel};
 use super::{CommandContext, SandboxProfile, readable};
 use crate::clock::random_id;
-use crate::guarded_paths::{GuardedHome, config_paths, has_guarded_name};
-use crate::path::{resolve, without_dots};
+use crate::config_paths::ConfigPaths;
+use crate::guarded_paths::{self, GuardedHome};
+use crate::path::{may_exist, resolve, without_dots};
 use crate::safe_file;
 
 /// Variables that commands in the profile `Read` get.
@@ -69,7 +70,7 @@ pub(crate) struct SandboxedCommand {
     settings_folders: Vec<PathBuf>,
     home: Option<PathBuf>,
     agent_folder: PathBuf,
-    config_paths: Vec<PathBuf>,
+    config_paths: ConfigPaths,
     /// Paths that must not be changed.
     unwritable: PathMatcher,
     /// Its entry among the running commands that can write in the session's folders; `None` if it
@@ -103,7 +104,7 @@ impl Sandbox {
             home: context.resolved_home(),
             unwritable,
             agent_folder: self.agent_folder().map_err(|error| error.to_string())?,
-            config_paths: config_paths(context.env, &context.script_path),
+            config_paths: context.config_paths.clone(),
             run,
         }))
     }
@@ -149,12 +150,22 @@ impl Sandbox {
         let settings = &self.options.settings;
         let folders = &context.folders;
         let writes = profile == SandboxProfile::Workspace;
+        let home = context.resolved_home();
+        // It must exist to be found if it is inside the session's folders.
+        let agent_folder = self.agent_folder().map_err(|error| error.to_string())?;
+        let home = GuardedHome {
+            home: home.as_deref(),
+            folders,
+            agent_folder: &agent_folder,
+            settings_folders: context.settings_folders,
+            config_paths: &context.config_paths,
+        };
         let mut read = readable::readable_paths(context, mounts);
         let mut execute = readable::program_folders(context);
         let mut write = Vec::new();
         if writes {
             // The session may work in a guarded folder, and further folders may be guarded.
-            write.extend(folders.iter().filter(|folder| !has_guarded_name(folder)).cloned());
+            write.extend(folders.iter().filter(|folder| !home.is_guarded_folder(folder)).cloned());
             if write.first() != folders.first() {
                 return Err("the folder of the session is a guarded one".to_owned());
             }
@@ -173,17 +184,6 @@ impl Sandbox {
         let (version, source) = self.restrictions.read().clone();
         let restrictions = source.find();
         let mut cache = self.cache.lock();
-        let home = context.resolved_home();
-        // It must exist to be found if it is inside the session's folders.
-        let agent_folder = self.agent_folder().map_err(|error| error.to_string())?;
-        let config_paths = config_paths(context.env, &context.script_path);
-        let home = GuardedHome {
-            home: home.as_deref(),
-            folders,
-            agent_folder: &agent_folder,
-            settings_folders: context.settings_folders,
-            config_paths: &config_paths,
-        };
         let mut found = cache.find_restricted((version, &restrictions), home, &all, &write);
         if found.is_incomplete {
             return Err(
@@ -192,9 +192,8 @@ impl Sandbox {
             );
         }
         found = found.with(find_settings(home, &write));
-        let script = agent_folder.join(USER_SHELL_FILE);
-        let is_readable = all.iter().any(|open| script.starts_with(open));
-        found.covered.extend(Some(script).filter(|script| is_readable && script.exists()));
+        let is_readable = |script: &PathBuf| all.iter().any(|open| script.starts_with(open)) && may_exist(script);
+        found.covered.extend(user_shell_files(&agent_folder).into_iter().filter(is_readable));
         // The script in it is found by name.
         found.read_only.extend(write.iter().any(|open| agent_folder.starts_with(open)).then_some(agent_folder));
         if !mounts && !found.covered.is_empty() {
@@ -224,6 +223,14 @@ impl Sandbox {
         };
         Ok((policy, found.guarded, restrictions.unwritable))
     }
+}
+
+/// Returns the scripts that define what the user's shell does, of this agent and of those beside it.
+fn user_shell_files(agent_folder: &Path) -> Vec<PathBuf> {
+    let beside = agent_folder.parent().and_then(|folder| folder.read_dir().ok()).into_iter().flatten().flatten();
+    let others =
+        beside.filter(|entry| guarded_paths::is_agent_folder_name(&entry.file_name())).map(|entry| entry.path());
+    [agent_folder.to_owned()].into_iter().chain(others).map(|folder| folder.join(USER_SHELL_FILE)).collect()
 }
 
 /// Resolves a path; `None` if it leads through one of the `roots` and out of it by a link. Commands can write there,
@@ -375,7 +382,7 @@ impl Drop for SandboxedCommand {
 pub(super) fn remove_temp(temp: &Path) {
     // This folder cannot be listed, so it is removed by name.
     let _ = fs::remove_dir(temp.join(".covered-folder"));
-    let _ = fs::remove_dir_all(temp);
+    let _ = safe_file::remove_tree(temp);
 }
 
 /// Whether a variable contains code or the location of code.

@@ -239,7 +239,9 @@ fn probe_policy(launcher: &Path, mounts: bool, work: &Path, temp: &Path) -> io::
     let mut command = Command::new(launcher);
     command.arg(LAUNCHER_FLAG).env_clear().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
-    if let Some(mut stdin) = child.stdin.take() {
+    // Stays open until it ends.
+    let mut stdin = child.stdin.take();
+    if let Some(stdin) = &mut stdin {
         stdin.write_all(&policy.to_line()?)?;
     }
     let output = child.wait_with_output()?;

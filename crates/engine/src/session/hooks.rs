@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Session;
 use crate::hooks::{HookEnvironment, HookOutcome};
-use crate::tools::bash::user_shell::find_script_path;
+use crate::tools::bash::user_shell::find_script_variables;
 use crate::{private_file, text_file};
 
 /// The variable that names the file of a shell script that runs before every command.
@@ -84,7 +84,7 @@ impl Session {
             self.activity.add_pending(hook_outcome.attachments);
             self.load_env_file();
         }
-        find_script_path(&self.workspace).await;
+        find_script_variables(&self.workspace).await;
         if self.hooks.has_hooks_for(InstructionsLoaded::NAME) {
             for file in self.instructions() {
                 let input = InstructionsLoaded {

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use futures_util::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard, RwLock};
@@ -16,6 +16,7 @@ use url::Url;
 use super::seen_files::{ChangedFile, SeenFiles};
 use super::{FetchScope, LinkTargets, PageCache, TaskList};
 use crate::clock::random_id;
+use crate::config_paths::{self, ConfigPaths, ConfigSources, ScriptVariables};
 use crate::guarded_paths::{self, GuardedHome};
 use crate::path::{self, TargetPath, resolve, resolve_without_links};
 use crate::sandbox::{self, CommandContext, Sandbox};
@@ -92,10 +93,14 @@ struct SharedWorkspace {
     transcript: RwLock<Option<PathBuf>>,
     /// Shell script that runs before every command.
     env_script: RwLock<String>,
-    /// The value of `PATH` after that script; empty if there is none.
-    script_path: RwLock<OsString>,
-    /// File with the aliases, functions and variables of the user's shell, once it was made.
-    user_shell: OnceCell<Option<PathBuf>>,
+    /// What that script sets.
+    script_variables: RwLock<ScriptVariables>,
+    /// Files and folders by which the session was started, and programs that its settings name.
+    start_files: RwLock<Vec<PathBuf>>,
+    /// Where links in the home folder lead, once they were looked for.
+    home_link_targets: OnceLock<Vec<PathBuf>>,
+    /// What the user's shell defines, once it was found out.
+    user_shell: OnceCell<Option<UserShell>>,
     sandbox: Sandbox,
     options: WorkspaceOptions,
 }
@@ -149,7 +154,9 @@ impl Workspace {
                 output_folder: outputs,
                 transcript: RwLock::default(),
                 env_script: RwLock::default(),
-                script_path: RwLock::default(),
+                script_variables: RwLock::default(),
+                start_files: RwLock::default(),
+                home_link_targets: OnceLock::new(),
                 user_shell: OnceCell::new(),
                 options,
             }),
@@ -262,21 +269,39 @@ impl Workspace {
         *self.shared.env_script.write() = script;
     }
 
-    /// Returns the value of `PATH` after the script that runs before every command; empty if there is none.
-    pub(crate) fn script_path(&self) -> OsString {
-        self.shared.script_path.read().clone()
+    /// Returns what the script sets that runs before every command.
+    pub(crate) fn script_variables(&self) -> ScriptVariables {
+        self.shared.script_variables.read().clone()
     }
 
-    /// Sets the value of `PATH` after the script that runs before every command: folders of programs in it are
-    /// guarded.
-    pub(crate) fn set_script_path(&self, path: OsString) {
-        *self.shared.script_path.write() = path;
+    /// Sets what the script sets that runs before every command: what it names is guarded.
+    pub(crate) fn set_script_variables(&self, variables: ScriptVariables) {
+        *self.shared.script_variables.write() = variables;
     }
 
-    /// Returns the file with the aliases, functions and variables of the user's shell, which `make`
-    /// makes at the first call; `None` if there is none.
-    pub(crate) async fn user_shell(&self, make: impl Future<Output = Option<PathBuf>>) -> Option<&Path> {
-        self.shared.user_shell.get_or_init(|| make).await.as_deref()
+    /// Guards files and folders by which the session was started, and programs that its settings name.
+    pub(crate) fn guard_start_files(&self, files: impl IntoIterator<Item = PathBuf>) {
+        self.shared.start_files.write().extend(files);
+    }
+
+    /// Returns the paths that decide which programs run later, as they are now.
+    fn config_paths(&self) -> ConfigPaths {
+        let targets = self.shared.home_link_targets.get_or_init(|| {
+            let home = self.home().and_then(|home| resolve(&home));
+            home.map(|home| config_paths::home_link_targets(&home)).unwrap_or_default()
+        });
+        ConfigPaths::find(ConfigSources {
+            env: self.env(),
+            script: &self.shared.script_variables.read(),
+            start_files: &self.shared.start_files.read(),
+            home_link_targets: targets,
+        })
+    }
+
+    /// Returns what the user's shell defines, which `make` finds out at the first call; `None` if it defines
+    /// nothing.
+    pub(crate) async fn user_shell(&self, make: impl Future<Output = Option<UserShell>>) -> Option<&UserShell> {
+        self.shared.user_shell.get_or_init(|| make).await.as_ref()
     }
 
     /// Returns the function that answers prompts about web pages, if there is one.
@@ -343,7 +368,7 @@ impl Workspace {
             folders: &self.folders(),
             agent_folder: &agent_folder,
             settings_folders: &self.shared.options.settings_folders,
-            config_paths: &guarded_paths::config_paths(self.env(), &self.shared.script_path.read()),
+            config_paths: &self.config_paths(),
         })
     }
 
@@ -371,7 +396,7 @@ impl Workspace {
             settings_folders: &self.shared.options.settings_folders,
             home: self.home(),
             env: self.env(),
-            script_path: self.script_path(),
+            config_paths: self.config_paths(),
         }
     }
 
@@ -462,6 +487,15 @@ impl fmt::Debug for Workspace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Workspace").field("root", &self.root).field("folders", &self.folders()).finish_non_exhaustive()
     }
+}
+
+/// What the user's shell defines.
+#[derive(Debug)]
+pub(crate) struct UserShell {
+    /// Script with its aliases, functions and variables.
+    pub(crate) file: PathBuf,
+    /// The value of `PATH` in it.
+    pub(crate) path: OsString,
 }
 
 /// Whether the model has seen the current content of a file.

@@ -13,7 +13,9 @@ use super::read::format_size;
 use super::{into_output, parse_input};
 use crate::clock::random_id;
 use crate::sandbox::SandboxProfile;
-use crate::tool::{CallContext, Task, TaskKind, TaskStatus, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
+use crate::tool::{
+    CallContext, Task, TaskKind, TaskStatus, Tool, ToolDefinition, ToolEffect, ToolOutput, UserShell, Workspace,
+};
 use capture::CapturedOutput;
 use process::{ProcessEnd, ShellProcess, shell_quote};
 
@@ -152,20 +154,19 @@ impl BashLimits {
 /// that loops of the command set.
 async fn setup_script(command: &str, workspace: &Workspace, profile: SandboxProfile) -> String {
     let mut script = String::new();
-    if !profile.is_sandboxed()
-        && let Some(file) = workspace.user_shell(user_shell::make_snapshot(workspace)).await
-    {
+    let user_shell = match profile.is_sandboxed() {
+        true => None,
+        false => workspace.user_shell(user_shell::make_snapshot(workspace)).await,
+    };
+    if let Some(UserShell { file, .. }) = user_shell {
         script.push_str(&format!("shopt -s expand_aliases\n. {}\n", shell_quote(&file.to_string_lossy())));
     }
     let variables = workspace.env_script();
     if !variables.is_empty() {
         // A mistake in it is reported, and the command still runs.
         script.push_str(&format!("eval {} >/dev/null\n", shell_quote(&variables)));
-        let path = workspace.script_path();
-        let safe = user_shell::safe_programs(&path, workspace);
-        if safe != path {
-            script.push_str(&format!("export PATH={}\n", shell_quote(&safe.to_string_lossy())));
-        }
+        let path = user_shell::path_after_scripts(workspace, user_shell);
+        script.push_str(&format!("export PATH={}\n", shell_quote(&path.to_string_lossy())));
     }
     if !script.is_empty() {
         script.push_str("unset CDPATH; shopt -u cdable_vars\n");

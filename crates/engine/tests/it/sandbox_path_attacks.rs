@@ -344,7 +344,8 @@ fn the_launcher_follows_no_links_in_a_policy() {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_quipu-launcher"));
         command.arg("--internal-sandbox-launcher").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(format!("{policy}\n").as_bytes()).unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(format!("{policy}\n").as_bytes()).unwrap();
         let output = child.wait_with_output().unwrap();
         let _ = fs::remove_file(place.path("temp/.covered-file"));
         let _ = fs::remove_dir(place.path("temp/.covered-folder"));
@@ -358,4 +359,126 @@ fn the_launcher_follows_no_links_in_a_policy() {
             assert!(!output.contains("ran"), "{field} {path}: {output}");
         }
     }
+}
+
+/// What does not exist yet could be made as a link.
+#[tokio::test]
+async fn what_variables_name_cannot_be_reached_by_new_links() {
+    if !kernel_can() {
+        return;
+    }
+    let place = Place::new();
+    let env: [(&str, OsString); 5] = [
+        ("PATH", std::env::var_os("PATH").unwrap()),
+        ("HOME", place.path("p/home/me").into()),
+        ("BASH_ENV", place.path("p/s/env.sh").into()),
+        ("CLAUDE_CONFIG_DIR", place.path("p/a/cfg").into()),
+        ("XDG_CONFIG_HOME", place.path("p/b/cfg").into()),
+    ];
+    let options = WorkspaceOptions {
+        env: env.into_iter().map(|(name, value)| (name.into(), value)).collect(),
+        sandbox: real_sandbox_options(),
+        ..WorkspaceOptions::default()
+    };
+    let workspace = Workspace::new(place.path("p"), options);
+    let output =
+        run(&workspace, "mkdir -p y/cfg/git y/me; touch y/env.sh; for n in s a b home; do ln -s y $n; done").await;
+    for name in ["s", "a", "b", "home"] {
+        assert!(place.path("p").join(name).symlink_metadata().is_err(), "{name}: {output}");
+    }
+    assert!(place.path("p/y/cfg").exists(), "{output}");
+}
+
+#[tokio::test]
+async fn links_in_the_home_folder_guard_files_of_the_session() {
+    if !kernel_can() {
+        return;
+    }
+    let place = Place::new();
+    fs::create_dir_all(place.path("p/claude/hooks")).unwrap();
+    for name in ["p/bashrc", "p/claude/settings.json", "p/notes"] {
+        fs::write(place.path(name), "old").unwrap();
+    }
+    symlink(place.path("p/bashrc"), place.path("outside/.bashrc")).unwrap();
+    symlink(place.path("p/claude"), place.path("outside/.claude")).unwrap();
+    let workspace = place.workspace(&[], &[], json!({}));
+    let output = run(&workspace, "for f in bashrc claude/settings.json notes; do echo new > $f; done").await;
+    assert_eq!(fs::read_to_string(place.path("p/bashrc")).unwrap(), "old", "{output}");
+    assert_eq!(fs::read_to_string(place.path("p/claude/settings.json")).unwrap(), "old", "{output}");
+    assert_eq!(fs::read_to_string(place.path("p/notes")).unwrap(), "new\n", "{output}");
+    // A session that works there.
+    let workspace = Workspace::new(
+        place.path("p/claude/hooks"),
+        WorkspaceOptions {
+            env: [("HOME".into(), place.path("outside").into())].into(),
+            sandbox: real_sandbox_options(),
+            ..WorkspaceOptions::default()
+        },
+    );
+    let output = run(&workspace, "echo x > made").await;
+    assert!(output.contains("guarded") && !place.path("p/claude/hooks/made").exists(), "{output}");
+}
+
+#[tokio::test]
+async fn a_guarded_folder_that_was_added_stays_guarded() {
+    if !kernel_can() {
+        return;
+    }
+    let place = Place::new();
+    fs::create_dir(place.path("p/.vscode")).unwrap();
+    let workspace = place.workspace(&[], &["p/.vscode"], json!({}));
+    let output = run(&workspace, "echo x > .vscode/tasks.json; echo x > made").await;
+    assert!(!place.path("p/.vscode/tasks.json").exists() && place.path("p/made").exists(), "{output}");
+}
+
+#[tokio::test]
+async fn a_folder_of_programs_that_is_added_later_is_guarded() {
+    if !kernel_can() {
+        return;
+    }
+    let place = Place::new();
+    fs::create_dir(place.path("bin")).unwrap();
+    let workspace = place.workspace(&["bin"], &[], json!({}));
+    workspace.add_folder(&place.path("bin"));
+    let output = run(&workspace, &format!("echo x > {}/git; echo x > made", place.path("bin").display())).await;
+    assert!(!place.path("bin/git").exists() && place.path("p/made").exists(), "{output}");
+}
+
+#[tokio::test]
+async fn scripts_of_other_agents_cannot_be_read() {
+    if !kernel_can() {
+        return;
+    }
+    let place = Place::new();
+    fs::create_dir(place.path("p/quipu-agent-0123")).unwrap();
+    fs::write(place.path("p/quipu-agent-0123/user-shell.sh"), "SECRET").unwrap();
+    let options = WorkspaceOptions {
+        env: [("PATH".into(), std::env::var_os("PATH").unwrap())].into(),
+        sandbox: real_sandbox_options(),
+        output_folder: Some(place.path("p/quipu-agent-own")),
+        ..WorkspaceOptions::default()
+    };
+    let workspace = Workspace::new(place.path("p"), options);
+    let output = run(&workspace, "cat quipu-agent-0123/user-shell.sh").await;
+    assert!(!output.contains("SECRET") && output.contains("ermission denied"), "{output}");
+}
+
+#[tokio::test]
+async fn a_deep_temporary_folder_is_removed() {
+    if !kernel_can() {
+        return;
+    }
+    let place = Place::new();
+    let outputs = place.path("outputs");
+    let options = WorkspaceOptions {
+        env: [("PATH".into(), std::env::var_os("PATH").unwrap())].into(),
+        sandbox: real_sandbox_options(),
+        output_folder: Some(outputs.clone()),
+        ..WorkspaceOptions::default()
+    };
+    let workspace = Workspace::new(place.path("p"), options);
+    let command = "cd $TMPDIR && for ((i = 0; i < 3000; i++)); do mkdir d && touch f && cd d; done; chmod 000 .";
+    run(&workspace, command).await;
+    let left: Vec<_> = fs::read_dir(&outputs).unwrap().flatten().map(|entry| entry.path()).collect();
+    assert!(!left.iter().any(|path| path.is_dir()), "{left:?}");
 }

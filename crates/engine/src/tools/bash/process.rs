@@ -1,7 +1,7 @@
 //! The process of a shell command and its children.
 
 use std::fs::{DirBuilder, OpenOptions};
-use std::io::{self, Read as _};
+use std::io::{self, PipeWriter, Read as _};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::process::ExitStatusExt as _;
@@ -61,6 +61,8 @@ pub(super) struct ShellProcess {
     /// Process group of the shell.
     process_group: Option<u32>,
     has_ended: bool,
+    /// Closed when the agent ends, so that a command in the sandbox ends too.
+    _stdin: Option<PipeWriter>,
     /// Sandbox of the command; `None` if it runs without one.
     sandboxed_command: Option<SandboxedCommand>,
     /// Its entry among the running commands if it runs without a sandbox.
@@ -102,7 +104,7 @@ impl ShellProcess {
             let leave = format!("pwd -P >|{}", shell_quote(&cwd_file.to_string_lossy()));
             let script = format!("{setup}trap {} EXIT\n{command}\n", shell_quote(&leave));
             let argv = ["bash", "-c", &script];
-            let Launched { child, output } = match &sandboxed {
+            let Launched { child, output, stdin } = match &sandboxed {
                 None => unconfined(argv, workspace)?,
                 Some(sandboxed) => sandboxed.launcher_command(&argv, workspace.env(), &VARIABLES)?,
             };
@@ -117,6 +119,7 @@ impl ShellProcess {
                 cwd_file,
                 process_group: group,
                 has_ended: false,
+                _stdin: stdin,
                 sandboxed_command: sandboxed,
                 _run: run,
             })
@@ -266,7 +269,7 @@ fn unconfined([program, args @ ..]: [&str; 3], workspace: &Workspace) -> io::Res
     shell.args(args).env_clear().envs(workspace.env()).envs(VARIABLES).current_dir(cwd);
     shell.stdin(Stdio::null()).stdout(Stdio::from(write)).stderr(Stdio::from(errors));
     let child = CommandWrap::from(shell).wrap(ProcessGroup::leader()).wrap(KillOnDrop).spawn()?;
-    Ok(Launched { child, output })
+    Ok(Launched { child, output, stdin: None })
 }
 
 /// Reads a short file that a command may have replaced by a link, a pipe or a large file.

@@ -1,0 +1,134 @@
+//! Paths inside the session that decide which programs run without a sandbox later, though their names are not
+//! guarded: what variables, flags, settings and links in the home folder name.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use crate::guarded_paths::{CONFIG_FOLDERS, GUARDED_FILES, GUARDED_FOLDERS};
+use crate::path::{TargetPath, may_exist};
+
+/// What is guarded in the user's folder of settings, also if the session works in this folder.
+const CLAUDE_CONFIG_NAMES: [&str; 7] =
+    ["agents", "commands", "hooks", "plugins", "settings.json", "settings.local.json", "skills"];
+
+/// Endings of the names of scripts.
+const SCRIPT_ENDINGS: [&str; 13] =
+    ["bash", "cjs", "fish", "js", "lua", "mjs", "php", "pl", "py", "rb", "sh", "ts", "zsh"];
+
+/// The paths, resolved.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ConfigPaths {
+    /// Always guarded.
+    pub(crate) always: Vec<PathBuf>,
+    /// Folders of settings: guarded unless the session works in them.
+    pub(crate) folders: Vec<PathBuf>,
+    /// Folders on `PATH`: guarded unless the session works in a folder inside.
+    pub(crate) programs: Vec<PathBuf>,
+}
+
+/// Where the paths are found.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ConfigSources<'a> {
+    /// Environment of commands.
+    pub(crate) env: &'a BTreeMap<OsString, OsString>,
+    /// What the script that runs before every command sets.
+    pub(crate) script: &'a ScriptVariables,
+    /// Files and folders by which the session was started, and programs that its settings name.
+    pub(crate) start_files: &'a [PathBuf],
+    /// See [`home_link_targets`].
+    pub(crate) home_link_targets: &'a [PathBuf],
+}
+
+/// Variables that the script sets which runs before every command.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ScriptVariables {
+    /// The value of `PATH`; empty if there is no script.
+    pub(crate) path: OsString,
+    /// The values of `BASH_ENV` and `ENV`.
+    pub(crate) scripts: Vec<PathBuf>,
+}
+
+impl ConfigPaths {
+    pub(crate) fn find(sources: ConfigSources<'_>) -> Self {
+        let value = |name: &str| sources.env.get(OsStr::new(name)).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let mut found = Self::default();
+        let home = value("HOME");
+        let claude = value("CLAUDE_CONFIG_DIR");
+        let xdg = value("XDG_CONFIG_HOME");
+        let config = xdg.clone().or_else(|| Some(home.as_ref()?.join(".config")));
+        let in_claude = claude.iter().flat_map(|folder| CLAUDE_CONFIG_NAMES.map(|name| folder.join(name)));
+        let in_config = config.iter().flat_map(|folder| CONFIG_FOLDERS.map(|name| folder.join(name)));
+        let scripts = ["BASH_ENV", "ENV", "CLAUDE_ENV_FILE"].into_iter().filter_map(value);
+        let scripts = scripts.chain(sources.script.scripts.iter().cloned()).chain(sources.start_files.iter().cloned());
+        for path in in_claude.chain(in_config).chain(scripts) {
+            let Some(path) = resolve_from_start(&path) else { continue };
+            found.always.extend(doors(&path));
+            found.always.extend(path.real);
+        }
+        for path in claude.iter().chain(&xdg) {
+            let Some(path) = resolve_from_start(path) else { continue };
+            found.always.extend(doors(&path));
+            found.folders.extend(path.real);
+        }
+        found.always.extend(home.and_then(|home| resolve_from_start(&home)).iter().flat_map(doors));
+        found.always.extend_from_slice(sources.home_link_targets);
+        let path = value("PATH").unwrap_or_default();
+        for folder in std::env::split_paths(&path).chain(std::env::split_paths(&sources.script.path)) {
+            let Some(path) = resolve_from_start(&folder).filter(|_| folder.is_absolute()) else { continue };
+            found.always.extend(links_on_the_way(&path));
+            found.programs.extend(path.real);
+        }
+        found
+    }
+}
+
+/// Resolves a path; a relative one starts in the folder that the agent was started in.
+fn resolve_from_start(path: &Path) -> Option<TargetPath> {
+    std::path::absolute(path).ok().map(TargetPath::new)
+}
+
+/// Returns what decides where a path leads, besides the path itself: the links on the way, and the first folder that
+/// does not exist, because it could be made as a link.
+fn doors(path: &TargetPath) -> Vec<PathBuf> {
+    let missing = path.real.iter().flat_map(|real| real.ancestors()).take_while(|path| !may_exist(path)).last();
+    let missing = missing.map(Path::to_owned);
+    links_on_the_way(path).into_iter().chain(missing).collect()
+}
+
+/// Returns the links that were followed to resolve a path.
+fn links_on_the_way(path: &TargetPath) -> Vec<PathBuf> {
+    // Each has the names after it, and no other link before it.
+    let link = |path: &PathBuf| path.ancestors().filter(|path| path.is_symlink()).last().map(Path::to_owned);
+    path.links.iter().filter_map(link).collect()
+}
+
+/// Returns where links with guarded names in the home folder lead, as in a repository of such files, and the links on
+/// the way.
+pub(crate) fn home_link_targets(home: &Path) -> Vec<PathBuf> {
+    let names = GUARDED_FILES.into_iter().chain(GUARDED_FOLDERS).chain([".config"]).map(PathBuf::from);
+    let in_config = CONFIG_FOLDERS.map(|name| Path::new(".config").join(name));
+    let in_claude = CLAUDE_CONFIG_NAMES.map(|name| Path::new(".claude").join(name));
+    let paths = names.chain(in_config).chain(in_claude).map(|name| TargetPath::new(home.join(name)));
+    let linked = paths.filter(|path| path.real.as_ref().is_some_and(|real| path.given != *real));
+    linked.flat_map(|path| links_on_the_way(&path).into_iter().chain(path.real)).collect()
+}
+
+/// Returns the existing programs and scripts that the words of a command name. `variables` are replaced in it.
+pub(crate) fn named_programs(command: &str, folder: &Path, variables: &[(&str, &Path)]) -> Vec<PathBuf> {
+    let mut text = command.to_owned();
+    for (name, value) in variables {
+        let value = value.to_string_lossy();
+        text = text.replace(&format!("${{{name}}}"), &value).replace(&format!("${name}"), &value);
+    }
+    let text = text.replace(['"', '\''], "");
+    let words = text.split(|c: char| c.is_whitespace() || "=;&|<>(){}".contains(c)).filter(|word| !word.is_empty());
+    words.map(|word| folder.join(word)).filter(|path| is_program(path)).collect()
+}
+
+/// Whether a file can be run, or its name is that of a script.
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    let is_script = || path.extension().is_some_and(|ending| SCRIPT_ENDINGS.iter().any(|known| ending == *known));
+    path.metadata().is_ok_and(|data| data.is_file() && (data.permissions().mode() & 0o111 != 0 || is_script()))
+}
