@@ -17,7 +17,7 @@ use super::{CommandContext, SandboxProfile, readable};
 use crate::clock::random_id;
 use crate::config_paths::ConfigPaths;
 use crate::guarded_paths::{self, GuardedHome};
-use crate::path::{may_exist, resolve, without_dots};
+use crate::path::{resolve, without_dots};
 use crate::safe_file;
 
 /// Variables that commands in the profile `Read` get.
@@ -192,7 +192,8 @@ impl Sandbox {
             );
         }
         found = found.with(find_settings(home, &write));
-        let is_readable = |script: &PathBuf| all.iter().any(|open| script.starts_with(open)) && may_exist(script);
+        // The command cannot read those of other users either.
+        let is_readable = |script: &PathBuf| all.iter().any(|open| script.starts_with(open)) && script.exists();
         found.covered.extend(user_shell_files(&agent_folder).into_iter().filter(is_readable));
         // The script in it is found by name.
         found.read_only.extend(write.iter().any(|open| agent_folder.starts_with(open)).then_some(agent_folder));
