@@ -105,6 +105,7 @@ pub(super) async fn register_root(session: &Arc<Session>, body: &request::Regist
         return Err(format!("register_repo_root: {given} is not below a folder this session was started with"));
     }
     session.workspace.add_folder(&folder);
+    session.permissions.read(|_, rules| apply_rules(rules, &session.workspace));
     session.memory.add_root(folder.clone());
     if body.reload_claude_md.is_true() {
         session.memory.clear_instructions_sent();

@@ -14,7 +14,7 @@ use super::path_pattern::{PathPattern, PatternFolders, has_wildcards};
 use super::rules::SourcedRule;
 use super::{Behavior, EffectiveMode, Rule, RuleSet, RuleSource};
 use crate::guarded_paths::{comparable, guarded_names, is_in_repository};
-use crate::path::{TargetPath, resolve};
+use crate::path::{TargetPath, may_exist, resolve};
 use crate::tool::{HiddenFileFilterSource, Workspace};
 
 /// Whether a tool reads files.
@@ -27,9 +27,9 @@ pub(crate) fn is_edit_tool(tool: &ToolName) -> bool {
     matches!(tool, ToolName::Edit | ToolName::Write | ToolName::MultiEdit | ToolName::NotebookEdit)
 }
 
-/// Whether a tool that changes files reports what it finds in them.
-fn compares_content(tool: &ToolName) -> bool {
-    is_edit_tool(tool) && *tool != ToolName::Write
+/// Whether a tool that changes files reports what it finds in the file. `Write` does if there is one.
+fn shows_old_content(tool: &ToolName, target: &TargetPath) -> bool {
+    is_edit_tool(tool) && (*tool != ToolName::Write || target.real.as_deref().is_none_or(may_exist))
 }
 
 /// Evaluates a call of a file tool.
@@ -153,14 +153,14 @@ fn leaves_folder(pattern: &str) -> bool {
 ///
 /// `Read(path)` applies to all tools that read files, `Edit(path)` to all that change them.
 /// In deny and ask rules the name of any tool that changes files applies to all of them, and
-/// `Read` also to those that compare the old content.
+/// `Read` also to those that show the old content.
 pub(super) fn rule_matches(rule: &SourcedRule, tool: &ToolName, target: &TargetPath, workspace: &Workspace) -> bool {
     if rule.rule.content.is_none() {
         return rule.rule.applies_to(tool);
     }
     let family = match &rule.rule.tool {
-        // An edit shows whether a text is in the file.
-        ToolName::Read if rule.behavior != Behavior::Allow => is_read_tool(tool) || compares_content(tool),
+        // An edit shows whether a text is in the file, and a write what it replaces.
+        ToolName::Read if rule.behavior != Behavior::Allow => is_read_tool(tool) || shows_old_content(tool, target),
         ToolName::Read => is_read_tool(tool),
         ToolName::Edit => is_edit_tool(tool),
         name if rule.behavior != Behavior::Allow && is_edit_tool(name) => is_edit_tool(tool),

@@ -25,6 +25,8 @@ pub(super) fn has_wildcards(path: &str) -> bool {
 pub(super) struct PatternFolders {
     /// The session's root, and its worktrees.
     session_roots: Vec<PathBuf>,
+    /// Further folders of the session, for deny and ask rules.
+    further: Vec<PathBuf>,
     home: Option<PathBuf>,
     /// Folder of the user's settings.
     config: Option<PathBuf>,
@@ -33,9 +35,12 @@ pub(super) struct PatternFolders {
 
 impl PatternFolders {
     pub(super) fn new(workspace: &Workspace) -> Self {
+        let session_roots = workspace.rule_roots();
+        let is_further = |folder: &PathBuf| !session_roots.contains(folder);
         Self {
-            session_roots: workspace.rule_roots(),
-            home: workspace.home(),
+            further: workspace.folders().into_iter().filter(is_further).collect(),
+            session_roots,
+            home: workspace.home().filter(|home| home.is_absolute()),
             config: workspace.config_folder(),
             targets: workspace.link_targets(),
         }
@@ -80,8 +85,11 @@ impl PathPattern {
 
     fn compile(content: &str, source: RuleSource, allows: bool, folders: &PatternFolders) -> Option<Self> {
         let mut anchors = Vec::new();
-        for session_root in &folders.session_roots {
-            let (root, pattern) = resolve_anchor(content, source, allows, session_root, folders)?;
+        let further = folders.further.iter().filter(|_| !allows && holds_in_all_folders(content));
+        for session_root in folders.session_roots.iter().chain(further) {
+            let anchor = resolve_anchor(content, source, allows, session_root, folders);
+            // If it is not known which files a deny or ask rule names, every file counts as named.
+            let (root, pattern) = anchor.or_else(|| (!allows).then(every_file))?;
             let pattern = without_dot_parts(&pattern);
             let mut found = vec![(root.clone(), pattern.clone())];
             if !allows {
@@ -92,7 +100,7 @@ impl PathPattern {
                         found.extend(resolve_link(&root, pattern));
                     }),
                     // The links it names are not known, so every file counts as named.
-                    None => found.push((PathBuf::from("/"), "**".to_owned())),
+                    None => found.push(every_file()),
                 }
             }
             found.retain(|anchor| !anchors.contains(anchor));
@@ -164,10 +172,22 @@ fn strip_root<'a>(path: &'a Path, root: &Path, ignores_case: bool) -> Option<&'a
     is_inside.then_some(rest.as_path())
 }
 
+/// The folder and the pattern that match every file.
+fn every_file() -> (PathBuf, String) {
+    (PathBuf::from("/"), "**".to_owned())
+}
+
+/// Whether a pattern of a deny or ask rule holds in every folder of the session: it begins with a name.
+fn holds_in_all_folders(pattern: &str) -> bool {
+    let first = pattern.split('/').next().unwrap_or_default();
+    !["", ".", "..", "~"].contains(&first)
+}
+
 /// Returns the folder that a pattern is relative to, and the rest of the pattern: `//` is the
-/// file system root, `~/` home, `./` the session's folder, `/` the folder of the settings file
-/// that contains the rule, otherwise the session's folder. In deny and ask rules `name/**`
-/// matches a folder of that name at any depth. Slashes in a row count as one, and `.` is `./`.
+/// file system root, `~/` home, `./` the session's folder, `../` the one above it, `/` the folder of
+/// the settings file that contains the rule, otherwise the session's folder. In deny and ask rules
+/// `name/**` matches a folder of that name at any depth. Slashes in a row count as one, and `.` is
+/// `./`. `None` if the folder is not known.
 fn resolve_anchor(
     pattern: &str,
     source: RuleSource,
@@ -187,12 +207,25 @@ fn resolve_anchor(
     if let Some(rest) = pattern.strip_prefix("./").or((pattern == ".").then_some("")) {
         return Some((session_root.to_owned(), format!("/{rest}")));
     }
+    if let Some(rest) = pattern.strip_prefix("..").filter(|rest| rest.is_empty() || rest.starts_with('/')) {
+        return Some(resolve_parents(session_root, rest));
+    }
     if pattern.starts_with('/') && source == RuleSource::User {
         return Some((folders.config.clone()?, pattern));
     }
     let any_depth = !allows && pattern.strip_suffix("/**").is_some_and(|name| !name.is_empty() && !name.contains('/'));
     let pattern = if any_depth { format!("**/{pattern}") } else { pattern };
     Some((session_root.to_owned(), pattern))
+}
+
+/// Returns the folder above `folder`, or the one that further `..` at the start of the pattern lead to, and the
+/// rest of the pattern.
+fn resolve_parents(folder: &Path, rest: &str) -> (PathBuf, String) {
+    let folder = folder.parent().unwrap_or(folder);
+    match rest.strip_prefix("/..").filter(|rest| rest.is_empty() || rest.starts_with('/')) {
+        Some(rest) => resolve_parents(folder, rest),
+        None => (folder.to_owned(), if rest.is_empty() { "/".to_owned() } else { rest.to_owned() }),
+    }
 }
 
 /// Replaces slashes in a row by one.

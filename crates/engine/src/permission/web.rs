@@ -37,13 +37,18 @@ pub(super) fn evaluate(ctx: &PermissionContext<'_>, url: &str) -> Decision {
     }
     let mut decision = ask_decision(format!("WebFetch of {url} needs approval."), DecisionReason::NoRule);
     if let Decision::Ask(approval) = &mut decision
-        && !host.is_empty()
+        && is_plain_host(host)
         && ctx.mode != EffectiveMode::Plan
     {
         let rule = Rule::new(ToolName::WebFetch, Some(&format!("domain:{host}")));
         approval.suggestions.push(suggest_rules([rule], RuleSource::Local));
     }
     decision
+}
+
+/// Whether a host is a name or an address without characters that have a meaning in rules.
+fn is_plain_host(host: &str) -> bool {
+    !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || "-._:[]".contains(c))
 }
 
 /// Whether a rule names a host: `domain:host`, or `domain:*.host` for all below it.

@@ -418,3 +418,31 @@ async fn the_settings_of_git_are_readable_and_the_rest_of_home_is_not() {
     error_text(read("cat ~/.config/git/credentials").await);
     error_text(read("ls ~").await);
 }
+
+#[tokio::test]
+async fn rules_hold_for_commands_in_every_folder_of_the_session() {
+    if !kernel_can() {
+        return;
+    }
+    let temp = tempfile::tempdir().unwrap();
+    let further = temp.path().canonicalize().unwrap();
+    let env = [("PATH".into(), std::env::var_os("PATH").unwrap())].into();
+    let (folders, sandbox) = (vec![further.clone()], real_sandbox_options());
+    let workspace =
+        TestWorkspace::with_real_sandbox(WorkspaceOptions { env, folders, sandbox, ..WorkspaceOptions::default() });
+    for name in [".env", "notes"] {
+        std::fs::write(further.join(name), "text\n").unwrap();
+    }
+    let rules = parse_rules(&["deny Read(.env)", "deny Edit(notes)"]);
+    workspace.inner.sandbox().set_restrictions(sandbox_restrictions(&rules, &workspace.inner));
+    let run = async |profile, command: &str| {
+        let command = format!("cd {} && {command}", further.display());
+        run(&workspace, profile, &command).await
+    };
+    for profile in [SandboxProfile::Read, SandboxProfile::Workspace] {
+        error_text(run(profile, "cat .e*").await);
+        assert_eq!(success_text(run(profile, "cat notes").await), "text");
+        error_text(run(profile, "echo x >> notes").await);
+    }
+    assert_eq!(std::fs::read_to_string(further.join("notes")).unwrap(), "text\n");
+}

@@ -1,8 +1,8 @@
 //! Attempts to get round what settings and variables name: patterns, folders and commands.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use quipu_engine::testing::permission::{PermissionMode, evaluate};
+use quipu_engine::testing::permission::{Decision, PermissionMode, evaluate};
 use quipu_engine::testing::sandbox::SandboxOptions;
 use quipu_engine::testing::tool::{Workspace, WorkspaceOptions};
 use serde_json::json;
@@ -106,5 +106,117 @@ fn a_loop_over_a_variable_of_the_environment_is_asked_about() {
         assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, &command), expected, "{command}");
         let command = format!("tool `for {name} in x; do tool; done`");
         assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, &command), "ask", "{command}");
+    }
+}
+
+/// The decision about a tool call on a file.
+fn decide(workspace: &Workspace, rule: &str, tool: &str, path: &Path) -> &'static str {
+    let input = json!({"file_path": path, "content": "x"});
+    decision_word(&evaluate(PermissionMode::AcceptEdits, &parse_rules(&[rule]), tool, &input, workspace))
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_not_replaced() {
+    let workspace = TestWorkspace::new();
+    workspace.write(".env", "SECRET\n");
+    let decide = |rule: &str, name: &str| decide(&workspace.inner, rule, "Write", &workspace.path(name));
+    assert_eq!((decide("deny Read(.env)", ".env"), decide("ask Read(.env)", ".env")), ("deny", "ask"));
+    // There is nothing to see in a new file.
+    assert_eq!((decide("deny Read(.env)", "new/.env"), decide("deny Read(*.pem)", ".env")), ("allow", "allow"));
+    std::os::unix::fs::symlink(workspace.path(".env"), workspace.path("link")).unwrap();
+    assert_eq!(decide("deny Read(.env)", "link"), "deny");
+}
+
+#[test]
+fn a_pattern_may_begin_above_the_session() {
+    let temp = tempfile::tempdir().unwrap();
+    let top = temp.path().canonicalize().unwrap();
+    std::fs::create_dir_all(top.join("a/session")).unwrap();
+    let workspace = Workspace::new(top.join("a/session"), WorkspaceOptions::default());
+    let check = |rule: &str, name: &str, expected: &str| {
+        let tool = if rule.contains("Edit") { "Edit" } else { "Read" };
+        assert_eq!(decide(&workspace, rule, tool, &top.join(name)), expected, "{rule} {name}");
+    };
+    for pattern in ["../**", "..", "../", ".././**", "..//**", "./../**"] {
+        check(&format!("deny Read({pattern})"), "a/key", "deny");
+        check(&format!("deny Edit({pattern})"), "a/b/key", "deny");
+        check(&format!("deny Read({pattern})"), "key", "ask");
+    }
+    check("deny Read(../b/**)", "a/b/key", "deny");
+    check("deny Read(../b/**)", "a/session/key", "allow");
+    check("deny Read(../b/**)", "a/session/b/key", "allow");
+    check("deny Read(../../key)", "key", "deny");
+    check("deny Read(../../../../../../../**)", "key", "deny");
+    check("deny Read(..b/**)", "a/session/..b/key", "deny");
+    check("allow Read(../b/**)", "a/b/key", "allow");
+    check("allow Read(../b/**)", "a/key", "ask");
+}
+
+#[test]
+fn deny_and_ask_rules_hold_in_every_folder_of_the_session() {
+    let temp = tempfile::tempdir().unwrap();
+    let further = temp.path().canonicalize().unwrap();
+    let folders = vec![further.clone()];
+    let workspace = TestWorkspace::with_options(WorkspaceOptions { folders, ..WorkspaceOptions::default() });
+    let decide = |rule: &str, tool: &str, name: &str| decide(&workspace.inner, rule, tool, &further.join(name));
+    for (pattern, name) in [
+        (".env", "a/.env"),
+        ("**/.env", ".env"),
+        ("**", "key"),
+        ("*.pem", "a/key.pem"),
+        ("secrets/**", "a/secrets/key"),
+        ("a/b/*.key", "a/b/x.key"),
+        ("{.env,key}", "key"),
+    ] {
+        assert_eq!(decide(&format!("deny Read({pattern})"), "Read", name), "deny", "{pattern}");
+        assert_eq!(decide(&format!("ask Edit({pattern})"), "Write", name), "ask", "{pattern}");
+        assert_eq!(
+            workspace.bash_decision(
+                PermissionMode::Default,
+                &[&format!("deny Read({pattern})")],
+                &format!("cat {}", further.join(name).display())
+            ),
+            "deny",
+            "{pattern}"
+        );
+    }
+    // These name the session's own folder.
+    for pattern in ["./.env", "/.env", "../.env", "."] {
+        assert_eq!(decide(&format!("deny Read({pattern})"), "Read", ".env"), "allow", "{pattern}");
+    }
+    // An allow rule does too.
+    let workspace = &workspace.inner;
+    let input = json!({"file_path": further.join("x"), "content": "x"});
+    let allowed = evaluate(PermissionMode::Default, &parse_rules(&["allow Edit(**)"]), "Write", &input, workspace);
+    assert_eq!(decision_word(&allowed), "ask");
+}
+
+#[test]
+fn without_a_home_folder_rules_for_it_protect_everything() {
+    for env in [vec![], vec![("HOME".into(), "".into())], vec![("HOME".into(), "relative".into())]] {
+        let options = WorkspaceOptions { env: env.into_iter().collect(), ..WorkspaceOptions::default() };
+        let workspace = TestWorkspace::with_options(options);
+        let decide = |rule: &str, path: &str| decide(&workspace.inner, rule, "Read", Path::new(path));
+        for pattern in ["~/.ssh/**", "~", "~/"] {
+            assert_eq!(decide(&format!("deny Read({pattern})"), "/home/me/.ssh/id"), "deny", "{pattern}");
+            assert_eq!(decide(&format!("allow Read({pattern})"), "/home/me/.ssh/id"), "ask", "{pattern}");
+        }
+        assert_eq!(decide("ask Read(~/x)", &workspace.path_text("a")), "ask");
+    }
+}
+
+#[test]
+fn no_rule_is_suggested_for_a_host_that_is_a_pattern() {
+    let workspace = TestWorkspace::new();
+    let suggested = |url: &str| match workspace.evaluate(PermissionMode::Default, &[], "WebFetch", &json!({"url": url}))
+    {
+        Decision::Ask(question) => question.suggestions.len(),
+        other => panic!("{other:?}"),
+    };
+    for url in ["http://*/", "http://*.com/", "http://a*b.com/", "http://a,b/", "http://a)b/", "file:///x", "x"] {
+        assert_eq!(suggested(url), 0, "{url}");
+    }
+    for url in ["https://example.com/", "http://a-b.example.com:8080/", "http://127.0.0.1/", "http://[::1]/"] {
+        assert_eq!(suggested(url), 1, "{url}");
     }
 }
