@@ -158,11 +158,15 @@ impl PermissionSettings {
 }
 
 impl PermissionSettings {
-    /// Returns the texts that are not valid rules, with the name of their list.
-    fn invalid_rules(&self) -> impl Iterator<Item = (&'static str, &String)> {
-        let lists = [("allow", &self.allow), ("deny", &self.deny), ("ask", &self.ask)];
-        let all = lists.into_iter().flat_map(|(name, list)| list.iter().map(move |text| (name, text)));
-        all.filter(|(_, text)| Rule::parse(text).is_none())
+    /// Returns the texts of allow rules that are not valid.
+    fn invalid_allow_rules(&self) -> impl Iterator<Item = &String> {
+        self.allow.iter().filter(|text| Rule::parse(text).is_none())
+    }
+
+    /// Returns the texts of deny and ask rules, with the name of their list.
+    fn restrictions(&self) -> impl Iterator<Item = (&'static str, &String)> {
+        let lists = [("deny", &self.deny), ("ask", &self.ask)];
+        lists.into_iter().flat_map(|(name, list)| list.iter().map(move |text| (name, text)))
     }
 }
 
@@ -197,8 +201,8 @@ pub(crate) struct HookCommand {
     pub timeout: Option<f64>,
 }
 
-/// Keys of settings that restrict. An invalid file that contains one of them is an error
-/// instead of a warning.
+/// Keys of settings that restrict. An invalid file of a project that contains one of them is an
+/// error instead of a warning.
 const RESTRICTING: [&str; 9] = [
     "deny",
     "ask",
@@ -239,7 +243,7 @@ pub enum SettingsError {
         source: serde_json::Error,
     },
     /// A deny or ask rule is invalid.
-    #[error("{origin}: permissions.{list}: '{text}' {INVALID_RULE_HINT}")]
+    #[error("{origin}: permissions.{list}: '{text}' {INVALID_RULE_HINT}, with closed brackets")]
     InvalidRule {
         /// File or flag that contains the settings.
         origin: String,
@@ -301,8 +305,8 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Adds the settings of a file, and returns whether it could be read. Invalid settings are a warning,
-    /// unless they may contain restrictions.
+    /// Adds the settings of a file, and returns whether it could be read. Invalid settings of the user are an
+    /// error; those of a project are a warning, unless they may contain restrictions.
     fn add_file(&mut self, source: SettingSource, file: SettingsFile) -> Result<bool, SettingsError> {
         let origin = file.path.display().to_string();
         let text = match file.read() {
@@ -323,8 +327,8 @@ impl Settings {
                 self.insert_layer(SettingsLayer { folder: file.folder, ..layer }, &origin)?;
             }
             // Ignoring the file could lose a restriction.
-            Err(source) if RESTRICTING.iter().any(|key| text.contains(&format!("\"{key}\""))) => {
-                return Err(SettingsError::Invalid { origin, source });
+            Err(error) if source == SettingSource::User || may_restrict(&text) => {
+                return Err(SettingsError::Invalid { origin, source: error });
             }
             Err(error) => self.problems.push(format!("{origin}: {error}")),
         }
@@ -376,12 +380,18 @@ impl Settings {
     /// invalid allow rule is a warning; an invalid deny or ask rule is an error, because
     /// ignoring it would lose a restriction.
     fn insert_layer(&mut self, layer: SettingsLayer, origin: &str) -> Result<&KnownSettings, SettingsError> {
-        for (list, text) in layer.known.permissions.invalid_rules() {
-            if list != "allow" {
+        for text in layer.known.permissions.invalid_allow_rules() {
+            self.problems.push(format!("{origin}: permissions.allow: '{text}' {INVALID_RULE_HINT}"));
+        }
+        for (list, text) in layer.known.permissions.restrictions() {
+            // One text must not contain several rules, as in flags.
+            let Some(rule) = Rule::parse_flag(text) else {
                 let (origin, text) = (origin.to_owned(), text.clone());
                 return Err(SettingsError::InvalidRule { origin, list, text });
+            };
+            if !rule.names_known_tool() {
+                self.problems.push(format!("{origin}: permissions.{list}: '{text}' names no known tool"));
             }
-            self.problems.push(format!("{origin}: permissions.{list}: '{text}' {INVALID_RULE_HINT}"));
         }
         let at = match layer.source {
             SettingSource::Managed => self.layers.len(),
@@ -453,6 +463,11 @@ fn parse_layer(source: SettingSource, text: &str) -> serde_json::Result<Settings
     // Parse from text, so that errors have a line and column.
     let (all, known) = (serde_json::from_str(text)?, serde_json::from_str(text)?);
     Ok(SettingsLayer { source, folder: None, raw: all, known })
+}
+
+/// Whether settings that are not valid may contain restrictions.
+fn may_restrict(text: &str) -> bool {
+    RESTRICTING.iter().any(|key| text.contains(&format!("\"{key}\"")))
 }
 
 fn deserialize_env<'de, D: Deserializer<'de>>(env: D) -> Result<BTreeMap<String, String>, D::Error> {

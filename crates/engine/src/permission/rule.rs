@@ -107,8 +107,8 @@ impl Rule {
         (!tool.is_empty() && !tool.contains([')', ' ', ','])).then(|| Self::new(tool.into(), Some(content)))
     }
 
-    /// Parses one rule of a flag; `None` if the text is not one, or if its brackets are not balanced or close
-    /// before its end. It may then contain other rules, which must not get lost.
+    /// Parses one rule of a flag, or a deny or ask rule of settings; `None` if the text is not one, or if its
+    /// brackets are not balanced or close before its end. It may then contain other rules, which must not get lost.
     pub fn parse_flag(text: &str) -> Option<Self> {
         Self::parse(text).filter(|_| has_closed_brackets(text))
     }
@@ -122,6 +122,11 @@ impl Rule {
         };
         let content = content.map(str::trim).filter(says).map(str::to_owned);
         Self { tool, content }
+    }
+
+    /// Whether the rule names a tool that this program knows, or MCP tools.
+    pub(crate) fn names_known_tool(&self) -> bool {
+        self.tool.is_mcp() || !matches!(self.tool, ToolName::Other(_))
     }
 
     /// Whether the rule applies to a tool, including renamed tools and MCP servers.

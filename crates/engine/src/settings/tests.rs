@@ -48,11 +48,12 @@ fn a_flag_that_is_no_settings_is_an_error() {
 
 #[test]
 fn an_error_is_reported_with_its_position() {
-    let home = tempfile::tempdir().unwrap();
-    let path = home.path().join("settings.json");
+    let project = tempfile::tempdir().unwrap();
+    let path = project.path().join(".claude/settings.json");
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
     let check = |text: &str, expect: &[&str]| {
         fs::write(&path, text).unwrap();
-        let settings = load(home.path(), Path::new("/nonexistent"), &[SettingSource::User], None).unwrap();
+        let settings = load(Path::new("/nonexistent"), project.path(), &[SettingSource::Project], None).unwrap();
         let place = format!("{}: ", path.display());
         let problems: Vec<&str> =
             settings.problems.iter().map(|problems| problems.strip_prefix(&place).unwrap()).collect();
@@ -86,6 +87,30 @@ fn refusals_that_cannot_be_read_are_an_error() {
     check(r#"{"permissions": {"deny": "Bash(rm:*)"}}"#, "settings.invalid");
     check(r#"{"permissions": {"ask": "Bash(rm:*)"}}"#, "settings.invalid");
     check(r#"{"deniedMcpServers": "all"}"#, "settings.invalid");
+    // Of a file of the user nothing may get lost.
+    check("{broken", "settings.invalid");
+    check(r#"{"permissions": {"defaultMode": "plan"}, "env": {"A": []}}"#, "settings.invalid");
+    check(r#"{"hooks": {"PreToolUse": {}}}"#, "settings.invalid");
+    // One text is one rule.
+    check(r#"{"permissions": {"deny": ["Read(.env),Read(key)"]}}"#, "settings.bad_rule");
+    check(r#"{"permissions": {"ask": ["Read(.env) Read(key)"]}}"#, "settings.bad_rule");
+    check(r#"{"permissions": {"deny": ["Read((key)"]}}"#, "settings.bad_rule");
+}
+
+#[test]
+fn a_restriction_of_an_unknown_tool_is_reported() {
+    let check = |rule: &str, expected: usize| {
+        let flag = serde_json::json!({"permissions": {"deny": [rule], "ask": [rule], "allow": [rule]}}).to_string();
+        let nowhere = Path::new("/nonexistent");
+        let settings = load(nowhere, nowhere, &[], Some(&flag)).unwrap();
+        assert_eq!(settings.problems.len(), expected, "{:?}", settings.problems);
+    };
+    for rule in ["read(.env)", "Reed(.env)", "*", "Read*", "mcp_server"] {
+        check(rule, 2);
+    }
+    for rule in ["Read(.env)", "Task", "Agent(x)", "MultiEdit(x)", "WebSearch", "mcp__server", "mcp__*"] {
+        check(rule, 0);
+    }
 }
 
 #[test]

@@ -193,14 +193,19 @@ fn help_has_examples_and_groups() {
 #[test]
 fn warnings_are_printed_on_stderr() {
     let agent = ScriptedAgent::new("hello.yaml");
-    agent.write(".claude/settings.json", "{broken");
+    agent.write(".claude/settings.local.json", "{broken");
     let out = agent.run(&["-p", "hello"]);
     assert_eq!(String::from_utf8_lossy(&out.stdout), "Good day.\n");
     let stderr = String::from_utf8_lossy(&out.stderr).into_owned();
     assert!(
-        stderr.starts_with("warning: left out: ") && stderr.contains("settings.json: key must be a string"),
+        stderr.starts_with("warning: left out: ") && stderr.contains("settings.local.json: key must be a string"),
         "{stderr}"
     );
+    // The folder is the home folder, so this is the user's file, whose restrictions would be lost.
+    agent.write(".claude/settings.json", "{broken");
+    let out = agent.run(&["-p", "hello"]);
+    let stderr = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(out.status.code() == Some(1) && stderr.contains("settings.json are not valid"), "{stderr}");
     let mut command = agent.command(&["-p", "hello", "--setting-sources", ""]);
     let out = command.env("ANTHROPIC_BASE_URL", "http://127.0.0.1:1").output().unwrap();
     let stderr = String::from_utf8_lossy(&out.stderr).into_owned();
