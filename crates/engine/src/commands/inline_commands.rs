@@ -26,8 +26,12 @@ pub(super) async fn expand_commands(ctx: &AgentContext<'_>, text: &str) -> Strin
 }
 
 async fn run_command(ctx: &AgentContext<'_>, command: &str) -> String {
-    if ctx.session.options.restricted && ctx.find_tool(&ToolName::Bash).is_none() {
-        return format!("[`{command}` failed: the session is restricted]");
+    if ctx.find_tool(&ToolName::Bash).is_none() {
+        return format!("[`{command}` failed: the session has no Bash tool]");
+    }
+    let interrupted = || format!("[`{command}` failed: it was interrupted]");
+    if ctx.cancel.is_cancelled() {
+        return interrupted();
     }
     let input = json!({ "command": command });
     let call = ToolUse {
@@ -36,7 +40,14 @@ async fn run_command(ctx: &AgentContext<'_>, command: &str) -> String {
         input: Json::from(input),
         ..ToolUse::default()
     };
-    let output = match ctx.request_permission(&call).await {
+    let permission = tokio::select! {
+        biased;
+        permission = ctx.request_permission(&call) => Some(permission),
+        // An open request for permission never ends by itself.
+        () = ctx.cancel.cancelled() => None,
+    };
+    let Some(permission) = permission else { return interrupted() };
+    let output = match permission {
         PermissionOutcome::Allowed { input, profile, .. } => {
             let call = CallContext { cancel: ctx.cancel.child_token(), profile, ..CallContext::new(call.id.clone()) };
             Bash.run(input.to_value(), ctx.workspace, &call).await

@@ -17,6 +17,7 @@ use quipu_transcript::AppendError;
 use crate::command_list::list_commands;
 use crate::definitions;
 use crate::output_style;
+use crate::path::resolve;
 use crate::permission::Behavior;
 use crate::session::Session;
 use crate::text_file;
@@ -150,15 +151,18 @@ pub(super) fn permission_rules_response(session: &Session) -> ListPermissionRule
         rules: session.permissions.read(|_, rules| rules.iter().map(row).collect()),
         workspace_directories: more.collect(),
         original_cwd: root.display().to_string(),
+        managed_only: session.settings().has_only_managed_rules(),
         ..PermissionState::default()
     };
     ListPermissionRulesResponse { state, ..ListPermissionRulesResponse::default() }
 }
 
-/// The response to `read_file`; `None` if the file is outside the session's folders or missing.
+/// The response to `read_file`; `None` if the file is outside the session's folders, missing, too large or not
+/// a regular file.
 pub(super) fn read_file(session: &Session, name: &str) -> Option<ReadFileResponse> {
     let path = session.workspace.absolute(name);
-    let bytes = session.workspace.contains(&path).then(|| std::fs::read(&path).ok()).flatten()?;
+    let real = resolve(&path).filter(|real| session.workspace.contains(real))?;
+    let bytes = text_file::read_resolved(&real, MAX_FILE_BYTES).ok()?;
     let text = String::from_utf8_lossy(&bytes);
     Some(ReadFileResponse {
         lossy: matches!(text, std::borrow::Cow::Owned(_)),

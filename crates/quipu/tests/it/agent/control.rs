@@ -203,3 +203,31 @@ fn servers_of_a_request_are_read_and_allowed_like_those_of_flags() {
     assert_eq!((&answer["added"], &answer["errors"]["good"]), (&json!([]), &json!("not used with --safe-mode")));
     process.end();
 }
+
+#[test]
+fn only_regular_files_are_read_for_the_host() {
+    let agent = ScriptedAgent::new("hello.yaml");
+    agent.write("notes", "text");
+    let pipe = agent.folder.path.join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut process = agent.spawn(&[]);
+    for name in ["pipe", ".", "missing", "/etc/passwd"] {
+        let response = request(&mut process, json!({"subtype": "read_file", "path": name}));
+        assert_eq!(response["error"], format!("read denied: {name}"));
+    }
+    let file = request(&mut process, json!({"subtype": "read_file", "path": "notes"}));
+    assert_eq!(file["response"]["contents"], "text");
+    process.end();
+}
+
+#[test]
+fn the_list_of_rules_says_whether_only_managed_ones_count() {
+    let agent = ScriptedAgent::new("hello.yaml");
+    let managed = r#"{"allowManagedPermissionRulesOnly": true}"#;
+    for (flags, expected) in [(&[][..], false), (&["--managed-settings", managed], true)] {
+        let mut process = agent.spawn(flags);
+        let rules = request(&mut process, json!({"subtype": "list_permission_rules"}));
+        assert_eq!(rules["response"]["state"]["managedOnly"], expected, "{rules}");
+        process.end();
+    }
+}

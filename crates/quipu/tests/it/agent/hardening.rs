@@ -338,6 +338,22 @@ fn a_restricted_session_runs_no_commands_of_saved_prompts() {
     assert!(exists(&agent, "inline"));
 }
 
+#[test]
+fn a_session_without_bash_runs_no_commands_of_saved_prompts() {
+    let agent = ScriptedAgent::from_script_text(r#"[{"reply": "done"}]"#);
+    agent.write("plugin/commands/go.md", "---\nallowed-tools: Bash\n---\nGo !`touch inline`");
+    let reader = r#"{"reader": {"description": "Reads.", "prompt": "Read.", "tools": ["Read"]}}"#;
+    let go = ["-p", "/plugin:go", "--plugin-dir", "plugin"];
+    for flags in [&["--tools", "Read"][..], &["--tools", ""], &["--agents", reader, "--agent", "reader"]] {
+        agent.run(&[&go, flags].concat());
+        assert!(!exists(&agent, "inline"), "{flags:?}");
+        let body = agent.server.requests().pop().unwrap().body;
+        assert!(body.contains("`touch inline` failed: the session has no Bash tool"), "{body}");
+    }
+    agent.run(&go);
+    assert!(exists(&agent, "inline"));
+}
+
 /// A clone whose commands, skills, subagents and output styles are links to a file that a rule names.
 #[test]
 fn a_link_in_a_clone_does_not_show_a_denied_file() {

@@ -82,3 +82,21 @@ fn a_tool_that_was_stopped_before_it_ran_did_not_run() {
     assert!(text.contains("did not run") && !text.contains("in part"), "{text}");
     process.end();
 }
+
+#[test]
+fn a_saved_prompt_whose_command_waits_for_permission_can_be_interrupted() {
+    let agent = ScriptedAgent::from_script_text(SLOW);
+    agent.write(".claude/commands/go.md", "Go !`touch first` and !`touch second`");
+    let mut process = agent.spawn(&["--permission-prompt-tool", "stdio"]);
+    process.send_prompt("/go");
+    process.read_until(|line| line["request"]["subtype"] == "can_use_tool");
+    assert_eq!(interrupt(&mut process)["terminal_reason"], "aborted_streaming");
+    let asked = |line: &&Value| line["request"]["subtype"] == "can_use_tool";
+    assert_eq!(process.lines.iter().filter(asked).count(), 1);
+    assert!(process.lines.iter().any(|line| line["type"] == "control_cancel_request"));
+    assert!(agent.server.requests().is_empty());
+    process.send_prompt("hello");
+    assert_eq!(process.read_result()["result"], "Awake.");
+    assert_eq!(process.end().0, 0);
+    assert!(!agent.folder.path.join("first").exists() && !agent.folder.path.join("second").exists());
+}
