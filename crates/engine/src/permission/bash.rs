@@ -6,7 +6,6 @@
 //! mistake of the parser can lead to a question but not to a permission. Commands that
 //! are allowed because they only read still run in a read-only sandbox.
 
-use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
@@ -17,26 +16,25 @@ use super::decision::{
     ApprovalRequest, Decision, DecisionReason, PermissionContext, ask_decision, deny_by_rule, suggest_rules,
 };
 use super::file_tools::is_covered_by_rule;
-use super::path_pattern::{PathPattern, PatternFolders};
 use super::rules::SourcedRule;
 use super::shell::{self, Redirect, Script, ShellParseError, SimpleCommand, Word};
 use super::{Behavior, EffectiveMode, Rule, RuleSource, file_tools};
-use crate::path::{MAX_PATH_BYTES, TargetPath};
+use crate::path::TargetPath;
 use crate::sandbox::{NameUse, SandboxProfile};
+use file_names::{possible_file_names, rule_names_file};
 use known_commands::CommandEffect;
 use pattern::CommandPattern;
 pub(super) use pattern::matches_wildcards;
 use possible_commands::PossibleCommands;
 use possible_cwds::PossibleCwds;
 
+mod encoding;
 mod expanded_words;
+mod file_names;
 mod known_commands;
 mod pattern;
 mod possible_commands;
 mod possible_cwds;
-
-/// How many letters of short options in one word are followed.
-const MAX_SHORT_OPTIONS: usize = 1024;
 
 /// Characters that bash ignores around a command. Others that Unicode calls white space belong to words.
 const BLANKS: [char; 3] = [' ', '\t', '\n'];
@@ -74,7 +72,7 @@ fn is_approved_by_sandbox(ctx: &PermissionContext<'_>, command: &str, reason: &D
     if !approves || ctx.mode == EffectiveMode::Plan || matches!(reason, DecisionReason::Rule { .. }) {
         return false;
     }
-    let possible = shell::parse(command).ok().as_ref().and_then(PossibleCommands::from_script);
+    let possible = parse(ctx, command).ok().as_ref().and_then(PossibleCommands::from_script);
     if ask_if_rules_unclear(ctx, possible.as_ref()).is_some() {
         return false;
     }
@@ -91,9 +89,17 @@ fn is_approved_by_sandbox(ctx: &PermissionContext<'_>, command: &str, reason: &D
         && sandbox.check_available(SandboxProfile::Workspace, &ctx.workspace.command_context()).is_ok()
 }
 
+/// Parses a command of the session.
+fn parse(ctx: &PermissionContext<'_>, command: &str) -> Result<Script, ShellParseError> {
+    if !command.is_ascii() && !encoding::is_known(ctx.workspace.env()) {
+        return Err(ShellParseError("it has characters that are others in the encoding of the session"));
+    }
+    shell::parse(command)
+}
+
 fn evaluate_command(ctx: &PermissionContext<'_>, command: &str) -> Decision {
     let last_command = ctx.workspace.sandbox().last_command();
-    let understood = shell::parse(command).and_then(|script| {
+    let understood = parse(ctx, command).and_then(|script| {
         let possible = PossibleCommands::from_script(&script).ok_or(ShellParseError("it is too long"))?;
         Ok((script, possible))
     });
@@ -256,75 +262,6 @@ fn rule_names_command(rule: &SourcedRule, command: &str, possible: Option<&Possi
         }
         None => pattern.occurs_in(command),
     }
-}
-
-/// Whether a command names a file that a rule about files matches, in any folder it may run in.
-fn rule_names_file(
-    rule: &SourcedRule,
-    possible: &PossibleCommands,
-    ctx: &PermissionContext<'_>,
-    folders: &PossibleCwds,
-) -> bool {
-    let forbids_reading = match (&rule.rule.tool, &rule.rule.content) {
-        (ToolName::Read, Some(_)) => true,
-        (name, Some(_)) if file_tools::is_edit_tool(name) => false,
-        _ => return false,
-    };
-    let Some(pattern) = PathPattern::from_rule(rule, &PatternFolders::new(ctx.workspace)) else { return false };
-    let elsewhere = ctx.workspace.cwd();
-    let folders = folders.0.as_deref().unwrap_or(std::slice::from_ref(&elsewhere));
-    let is_file = |name: &str| {
-        if name.is_empty() {
-            return false;
-        }
-        let home = name.starts_with('~').then(|| ctx.workspace.absolute(name));
-        let paths = folders.iter().map(|folder| folder.join(name)).chain(home);
-        paths.into_iter().any(|path| pattern.matches(&TargetPath::new(path)))
-    };
-    let named = |word: &Word| possible_file_names(&word.text).iter().any(|name| is_file(name));
-    let command = |words: &Vec<Word>| {
-        // A command that only reads cannot violate a rule about changes.
-        let reads = known_commands::command_effect(words) == Some(CommandEffect::ReadOnly);
-        let first = words.first().filter(|first| !first.is_literal);
-        let copies = || known_commands::copied_names(words).iter().any(|name| is_file(name));
-        (forbids_reading || !reads) && (words.iter().skip(1).chain(first).any(named) || copies())
-    };
-    let written = |word: &Word| forbids_reading || possible.written_files.contains(word);
-    // In code for interpreters names are enclosed in quotes or brackets.
-    let in_code =
-        |code: &String| code.split(|c: char| c.is_whitespace() || "'\"`()[]{},;=<>|&".contains(c)).any(is_file);
-    possible.commands.iter().any(command)
-        || possible.redirect_files.iter().filter(|word| written(word)).any(named)
-        || possible.values.iter().any(named)
-        || possible.foreign_code.iter().any(in_code)
-}
-
-/// Returns the parts of a word that may be file names: the word, the text after and between
-/// separators, and the text after each letter of a short option.
-fn possible_file_names(word: &str) -> Vec<Cow<'_, str>> {
-    let separates = |c: char| "=:@<>,;{}".contains(c);
-    let mut names = vec![word];
-    names.extend(word.match_indices(separates).map(|(at, sign)| &word[at + sign.len()..]));
-    names.extend(word.split(separates));
-    if word.starts_with('-') && !word.starts_with("--") {
-        names.extend(word.char_indices().skip(2).take(MAX_SHORT_OPTIONS).map(|(at, _)| &word[at..]));
-    }
-    // Programs remove quotes in values of options: `-F 'a=@".env"'`.
-    let quotes = ['"', '\''];
-    let unquoted: Vec<&str> =
-        names.iter().filter(|name| name.starts_with(quotes)).map(|name| name.trim_matches(quotes)).collect();
-    names.extend(unquoted);
-    let mut names: Vec<Cow<'_, str>> = names.into_iter().map(Cow::Borrowed).collect();
-    // The path of a URL follows the name of a host.
-    names.extend(word.split_once("://").and_then(|(_, url)| url.find('/').map(|at| url_path(&url[at..]))));
-    names.retain(|name| !name.is_empty() && name.len() <= MAX_PATH_BYTES);
-    names
-}
-
-/// Returns the path of a URL without query and fragment, decoded.
-fn url_path(text: &str) -> Cow<'_, str> {
-    let path = text.split(['?', '#']).next().unwrap_or_default();
-    percent_encoding::percent_decode_str(path).decode_utf8_lossy()
 }
 
 /// Result of inspecting one simple command.
@@ -639,6 +576,9 @@ fn inspect_words<'a>(
             None if has_read_restrictions(ctx)
                 && known_commands::may_search_files(inner, |name| folders.is_folder(name)) =>
             {
+                CommandFinding::NotAllowed { path: None }
+            }
+            None if known_commands::may_follow_links(inner, |name| folders.is_folder(name)) => {
                 CommandFinding::NotAllowed { path: None }
             }
             None => CommandFinding::ReadOnly,

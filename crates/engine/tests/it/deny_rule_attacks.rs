@@ -369,3 +369,155 @@ fn rules_for_commands_see_more_forms_of_them() {
     let command = "for tool in /tmp/x; do $tool/run; done";
     assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, command), "ask");
 }
+
+/// Every command that is not decided as expected in one of the modes.
+fn slipped(workspace: &TestWorkspace, rules: &[&str], expected: &str, commands: &[&str]) -> Vec<String> {
+    let modes = [PermissionMode::Default, PermissionMode::BypassPermissions];
+    let decided = commands.iter().flat_map(|command| {
+        modes.map(|mode| (mode, workspace.bash_decision(mode, rules, command), command.to_owned()))
+    });
+    let wrong = decided.filter(|(_, decision, _)| *decision != expected);
+    wrong.map(|(mode, decision, command)| format!("{mode} {decision} {command}")).collect()
+}
+
+#[test]
+fn words_of_denied_commands_are_found_in_code_whatever_is_around_them() {
+    let workspace = TestWorkspace::new();
+    let rules = ["allow Bash", "deny Bash(git push:*)", "deny Bash(reboot:*)"];
+    let refused = [
+        "sed 's/.*/git push/e' f",
+        "sed 's#.*#git push#e' f",
+        "sed -n '2s+x+git push+ge' f",
+        "sed 's/.*/reboot/e' f",
+        "awk 'BEGIN{print\"git push\"|\"sh\"}'",
+        "awk 'BEGIN{system(\"git push\\n\")}'",
+        "awk 'BEGIN{system(\"git\\tpush\")}'",
+        "perl -e 'system\"git push\"'",
+        "perl -e 'system qq/git push/'",
+        "perl -e 'exec qw/git push/'",
+        "perl -e 'exec qw/reboot/'",
+        "perl -e 'exec q#git push#'",
+        "python3 -c 'import subprocess;subprocess.run(\"git push\".split())'",
+        "python3 -c 'import subprocess;subprocess.run([\"git\",\"push\"])'",
+        "node -e 'require(\"child_process\").execSync(\"git push\\n\")'",
+        "make --eval='x: ; -git push' x",
+        "make --eval='x: ; @reboot' x",
+        "make -f - <<E\nall:\n\t-reboot\nE",
+        "perl -e 'system(\"git\", \"push\")'",
+        "env -S 'git\\_push'",
+        // letters before the command
+        "env -iS'git push'",
+        "env -vS'git push'",
+        "env -iSgit push",
+        "script -qc'git push' /dev/null",
+        "tar -cI'git push' -f t.tar f",
+        "git grep -nO'git push' f",
+        "su -lc'git push'",
+        "find . -exec env -iS'git push' ';'",
+    ];
+    assert_eq!(slipped(&workspace, &rules, "deny", &refused), Vec::<String>::new());
+    let usual = [
+        "sed s/reboot/x/ f",
+        "sed 's#reboot#x#' f",
+        "perl -pe s/reboot/x/ f",
+        "python3 -c 'print(\"pushed\")'",
+        "sed 's/git/a b/' f",
+        "awk '{print $1}' git.txt",
+        "make git-push",
+        "tar -czf reboot.tar f",
+        "git log --grep='a b'",
+        "env -i make",
+        "script -qc 'make' /dev/null",
+        "sort -rm a b",
+    ];
+    assert_eq!(slipped(&workspace, &rules, "allow", &usual), Vec::<String>::new());
+}
+
+#[test]
+fn shells_and_settings_that_are_not_seen_are_asked_about() {
+    let workspace = TestWorkspace::new();
+    let rules = ["allow Bash", "deny Bash(git push:*)"];
+    let hidden = [
+        "echo 'git push' | unshare",
+        "echo 'git push' | unshare -r",
+        "echo 'git push' | linux32",
+        "echo 'git push' | linux64",
+        "echo 'git push' | setarch x86_64",
+        "echo 'git push' | nsenter -t 1 -m",
+        "echo 'git push' | fakeroot",
+        "echo 'git push' | script",
+        "echo 'git push' | script -q /dev/null",
+        "echo 'git push' | su",
+        "echo 'git push' | su - me",
+        "echo 'git push' | chroot /x",
+        "echo 'git push' | sg me",
+        "echo 'git push' | newgrp",
+        "echo 'git push' | parallel",
+        "echo 'git push' | parallel -j 2",
+        "echo 'git push' | sudo -s",
+        "echo 'git push' | sudo -u me -i",
+        "echo 'git push' | doas -s",
+        "echo 'git push' | sudo su",
+        // settings of git
+        "HOME=h git p",
+        "env HOME=h git p",
+        "XDG_CONFIG_HOME=h git p",
+        "GIT_DIR=oth/.git git p",
+        "export HOME=h; git p",
+        "git --git-dir=oth/.git p",
+        "git --git-dir oth/.git p",
+    ];
+    assert_eq!(slipped(&workspace, &rules, "ask", &hidden), Vec::<String>::new());
+    let usual = [
+        "unshare make",
+        "linux32 make",
+        "setarch x86_64 make",
+        "fakeroot make",
+        "script -c make log",
+        "su me -c make",
+        "chroot x make",
+        "ls | parallel echo",
+        "sudo make",
+        "HOME=h npm test",
+        "env HOME=h make",
+        "git p",
+        "git -C . log",
+    ];
+    assert_eq!(slipped(&workspace, &rules, "allow", &usual), Vec::<String>::new());
+}
+
+#[test]
+fn names_of_denied_files_are_found_in_code_and_beside_variables() {
+    let workspace = TestWorkspace::new();
+    for name in [".env", "prod.conf", "sub/prod.conf", "f"] {
+        workspace.write(name, "x");
+    }
+    let rules = ["allow Bash", "deny Read(.env)"];
+    let refused = [
+        "awk 'BEGIN{system(\"cat .env\\n\")}'",
+        "python3 -c 'import os;os.system(\"cat .env\\n\")'",
+        "sed 's#.*#cat .env#e' f",
+        "sed 's/.*/cat .env/e' f",
+        "perl -e 'open F,q#.env#;print <F>'",
+        "perl -e 'open F,q/.env/;print <F>'",
+        "env -S 'cat\\_.env'",
+        "echo `for f in .env; do cat $f; done`",
+        "cat <<E\n$(for f in .env; do cat $f; done)\nE",
+        "cat $PWD\"/.env\"",
+        "cat $PWD/'.env'",
+        "cat \".env\"$x",
+        "cat \"${x}\"'.env'",
+        "cat < $PWD/\".env\"",
+        "cat .env\\\n",
+        "cat .e\\\nnv",
+        "cat .e\"\"nv; ((1))",
+    ];
+    assert_eq!(slipped(&workspace, &rules, "deny", &refused), Vec::<String>::new());
+    let usual = ["python3 -c 'print(\"a.env\\n\")'", "sed 's#a#b#' f", "awk '{print}' f"];
+    assert_eq!(slipped(&workspace, &rules, "allow", &usual), Vec::<String>::new());
+    let rules = ["allow Bash", "deny Edit(./prod.conf)"];
+    let refused =
+        ["cp -vt. sub/prod.conf", "mv -vft. sub/prod.conf", "cp -vt . sub/prod.conf f", "cp f -t . sub/prod.conf"];
+    assert_eq!(slipped(&workspace, &rules, "deny", &refused), Vec::<String>::new());
+    assert_eq!(slipped(&workspace, &rules, "allow", &["cp -vt sub f", "cp f sub"]), Vec::<String>::new());
+}

@@ -1,12 +1,13 @@
 //! Attempts to get round the rules, as tables.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use quipu_engine::testing::permission::{PermissionMode, file_target, hidden_file_filter};
-use quipu_engine::testing::tool::{CallContext, TargetPath};
+use quipu_engine::testing::tool::{CallContext, TargetPath, WorkspaceOptions};
 use quipu_message::ToolName;
 use serde_json::json;
 
@@ -620,4 +621,91 @@ fn no_pattern_of_the_shell_reaches_a_file_that_may_not_be_read() {
         workspace.bash_decision(PermissionMode::Default, &[&["deny Read(.env)"], &read[..]].concat(), "cat a.txt"),
         "allow"
     );
+}
+
+/// An option whose value is `--` does not end the options.
+#[test]
+fn options_are_seen_after_two_dashes_that_are_a_value() {
+    let (workspace, _outside) = workspace_with_links();
+    let decide = |rules: &[&str], command: &str| workspace.bash_decision(PermissionMode::Default, rules, command);
+    for command in ["tree -P -- -o .envrc", "rg -e -- --pre=./x foo", "grep -e . -e -- -R in", "sort -t -- -o x a.txt"]
+    {
+        assert_eq!(decide(&[], command), "ask", "{command}");
+    }
+    let rules = ["allow Bash(grep:*)", "allow Bash(git commit:*)", "deny Read(.env)"];
+    for command in ["grep -e SECRET -e -- -r", "git commit -m -- -v --dry-run"] {
+        assert_eq!(decide(&rules, command), "ask", "{command}");
+    }
+    assert_eq!(decide(&rules, "git commit -m x -- a.txt"), "allow");
+    let command = "cp -S -- -r in new && cat new/link/x";
+    let rules = ["allow Bash(cp:*)"];
+    assert_eq!(workspace.bash_decision(PermissionMode::AcceptEdits, &rules, command), "ask");
+    for command in ["grep -n -- x a.txt", "git diff --stat -- a.txt", "ls -- in"] {
+        assert_eq!(decide(&[], command), "allow", "{command}");
+    }
+}
+
+#[test]
+fn values_of_long_options_do_not_hide_names_of_files() {
+    let (workspace, _outside) = workspace_with_links();
+    workspace.write(".git/config", "");
+    let decide = |command: &str| {
+        let rules = ["allow Bash(git checkout:*)"];
+        workspace.bash_decision(PermissionMode::Default, &rules, &format!("git checkout -q evil && {command}"))
+    };
+    for command in ["grep --exclude -A . data", "cut -f1 --output-delimiter -d data", "head --lines -n data"] {
+        assert_eq!(decide(command), "ask", "{command}");
+    }
+    for command in ["ls", "grep -A 3 x", "grep --color=never -A 3 x", "head -n 3"] {
+        assert_eq!(decide(command), "allow", "{command}");
+    }
+}
+
+/// In some encodings `|` may be the second byte of a character.
+#[test]
+fn other_characters_than_ascii_need_a_known_encoding() {
+    let decide = |variables: &[(&str, &str)], command: &str| {
+        let env = variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        let workspace = TestWorkspace::with_options(WorkspaceOptions { env, ..WorkspaceOptions::default() });
+        workspace.bash_decision(PermissionMode::Default, &["allow Bash(make:*)"], command)
+    };
+    let command = "grep -v \u{c1}| make /etc/passwd";
+    let other: [&[(&str, &str)]; 6] = [
+        &[("LC_ALL", "ja_JP.SJIS")],
+        &[("LC_ALL", ""), ("LC_CTYPE", "zh_CN.GBK")],
+        &[("LANG", "zh_CN.GB18030")],
+        &[("LANG", "zh_CN")],
+        &[("LC_CTYPE", "zh_TW.Big5"), ("LANG", "C.UTF-8")],
+        &[("LC_ALL", "de_DE@euro")],
+    ];
+    for variables in other {
+        assert_eq!(decide(variables, command), "ask", "{variables:?}");
+        assert_eq!(decide(variables, "grep -v x| make a"), "allow", "{variables:?}");
+    }
+    let known: [&[(&str, &str)]; 7] = [
+        &[],
+        &[("LANG", "en_US.UTF-8")],
+        &[("LC_ALL", "de_DE.utf8@euro"), ("LANG", "ja_JP.SJIS")],
+        &[("LC_CTYPE", "UTF-8")],
+        &[("LANG", "C")],
+        &[("LANG", "POSIX")],
+        &[("LC_ALL", "C.UTF-8")],
+    ];
+    for variables in known {
+        assert_eq!(decide(variables, command), "allow", "{variables:?}");
+    }
+}
+
+#[test]
+fn commands_that_read_more_than_their_words_say_are_asked_about() {
+    let (workspace, outside) = workspace_with_links();
+    for name in ["d1", "d2"] {
+        fs::create_dir(workspace.path(name)).unwrap();
+        symlink(outside.path().join("secret"), workspace.path(name).join("link")).unwrap();
+    }
+    workspace.write("%n", "");
+    for command in ["diff d1 d2", "diff d1 a.txt", "printf ?n PATH; ls", "printf ?n PATH"] {
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &[], command), "ask", "{command}");
+    }
+    assert_eq!(workspace.bash_decision(PermissionMode::Default, &[], "diff a.txt in/file"), "allow");
 }

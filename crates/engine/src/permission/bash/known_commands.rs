@@ -248,8 +248,8 @@ pub(super) fn is_plain(words: &[Word], allows_git: bool) -> bool {
 
 /// Whether the operands of a command that only reads are files to read.
 pub(super) fn takes_files(name: &str) -> bool {
-    // The second name of `uniq` is where it writes.
-    name != "uniq" && READ_COMMANDS.iter().any(|known| known.0 == name)
+    // The second name of `uniq` is where it writes, and a name may be a format of `printf` that sets a variable.
+    !["printf", "uniq"].contains(&name) && READ_COMMANDS.iter().any(|known| known.0 == name)
 }
 
 /// Whether a command shows names and attributes of files, but not their contents.
@@ -322,10 +322,9 @@ impl KnownCommand {
     }
 }
 
-/// Returns the options: words before `--` that start with a dash.
+/// Returns the words that may be options, also after `--`, which may be the value of an option: `grep -e -- -r`.
 fn options(words: &[Word]) -> Vec<&str> {
-    let before = words.iter().map(|word| word.text.as_str()).take_while(|text| *text != "--");
-    before.filter(|text| text.starts_with('-') && *text != "-").collect()
+    dashed_words(words).filter(|text| *text != "--").collect()
 }
 
 /// Returns all words that start with a dash, also after `--`.
@@ -386,6 +385,9 @@ pub(super) fn may_show_named_files(words: &[Word]) -> bool {
         return false;
     }
     let values = VALUE_OPTIONS.iter().find(|(command, _)| *command == name).map_or("", |(_, options)| options);
+    // The next word may be the value of a long option, whatever it looks like: `--exclude -A`.
+    let has_long_option = options(rest).iter().any(|option| option.starts_with("--") && !option.contains('='));
+    let values = if has_long_option { "" } else { values };
     let takes_value = |word: &Word| {
         let mut letters = word.text.strip_prefix('-').unwrap_or_default().chars();
         letters.next().is_some_and(|letter| values.contains(letter)) && letters.next().is_none()
@@ -429,11 +431,16 @@ pub(super) fn copied_names(words: &[Word]) -> Vec<String> {
         return Vec::new();
     }
     let named = operands(rest);
-    let target =
-        rest.iter().find_map(|word| word.text.strip_prefix("--target-directory=").or(word.text.strip_prefix("-t")));
-    let folders = target.filter(|folder| !folder.is_empty()).into_iter().chain(named.last().copied());
-    // With `-t` the folder is the first operand.
-    let folders: Vec<&str> = folders.chain(named.first().copied()).collect();
+    // `-vt` may come before the folder, in the same word or not.
+    let after_letter = |option: &'_ str| option.match_indices('t').map(|(at, _)| at + 1).collect::<Vec<_>>();
+    let joined = options(rest).into_iter().flat_map(|option| match option.strip_prefix("--") {
+        Some(long) => long.split_once('=').map(|(_, folder)| folder).into_iter().collect::<Vec<_>>(),
+        None => after_letter(option).into_iter().map(|at| &option[at..]).collect(),
+    });
+    let follows = rest.windows(2).filter(|pair| pair[0].text.starts_with('-')).map(|pair| pair[1].text.as_str());
+    let ends = [named.first().copied(), named.last().copied()];
+    let folders: Vec<&str> =
+        joined.chain(follows).chain(ends.into_iter().flatten()).filter(|folder| !folder.is_empty()).collect();
     let names = named.iter().filter_map(|name| name.trim_end_matches('/').rsplit('/').next());
     names.flat_map(|name| folders.iter().map(move |folder| format!("{folder}/{name}"))).collect()
 }

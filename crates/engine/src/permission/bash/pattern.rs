@@ -57,12 +57,57 @@ impl CommandPattern {
     pub(super) fn occurs_in(&self, command: &str) -> bool {
         let joined = command.replace("\\\n", "");
         let bare: String = joined.chars().filter(|c| !"'\"\\".contains(*c)).collect();
-        let separates = |c: char| c.is_whitespace() || c.is_control() || ";&|()<>`${}[]=,!:".contains(c);
-        let words: Vec<&str> = bare.split(separates).filter(|word| !word.is_empty()).collect();
         let lead: Vec<&str> = self.literal_prefix().split_whitespace().collect();
-        let same = |(word, lead): (&&str, &&str)| word == lead || word.rsplit('/').next() == Some(lead);
-        lead.is_empty() || words.windows(lead.len()).any(|window| window.iter().zip(&lead).all(same))
+        if lead.is_empty() || contains_words(&split_code(&bare, ""), &lead) {
+            return true;
+        }
+        // In code of other languages quotes and other signs end words too.
+        let text = with_plain_blanks(&joined);
+        contains_words(&split_code(&text, "'\""), &lead)
+            || ["'\"#@+~^%", "'\"#@+~^%/"].iter().any(|signs| contains_command(&split_code(&text, signs), &lead))
+            || lead.len() > 1 && contains_words(&split_code(&text, "'\"#@+~^%/."), &lead)
     }
+}
+
+/// A word of code, and whether white space follows it.
+type CodeWord<'a> = (&'a str, bool);
+
+/// Splits code into words, at the signs of the shell and further ones.
+fn split_code<'a>(code: &'a str, signs: &str) -> Vec<CodeWord<'a>> {
+    let separates =
+        |c: char| c.is_whitespace() || c.is_control() || ";&|()<>`${}[]=,!:".contains(c) || signs.contains(c);
+    let words = code.split_inclusive(separates).map(|word| {
+        let bare = word.trim_end_matches(separates);
+        (bare, word[bare.len()..].starts_with(char::is_whitespace))
+    });
+    words.filter(|(word, _)| !word.is_empty()).collect()
+}
+
+/// Whether words follow each other in code. Programs may be named by their paths.
+fn contains_words(words: &[CodeWord<'_>], lead: &[&str]) -> bool {
+    words.windows(lead.len()).any(|window| window.iter().zip(lead).all(|((word, _), lead)| is_same(word, lead)))
+}
+
+/// As [`contains_words`], but a single word must have arguments or be quoted as in Perl, because it may be an
+/// ordinary word between signs: `s/rm/x/`.
+fn contains_command(words: &[CodeWord<'_>], lead: &[&str]) -> bool {
+    let [name] = lead else { return contains_words(words, lead) };
+    let has_arguments = words.iter().any(|(word, has_blank)| *has_blank && is_same(word, name));
+    let is_quote = |word: &str| ["q", "qq", "qw", "qx"].contains(&word);
+    has_arguments || words.windows(2).any(|pair| is_quote(pair[0].0) && is_same(pair[1].0, name))
+}
+
+fn is_same(word: &str, lead: &str) -> bool {
+    word == lead || word.rsplit('/').next() == Some(lead)
+}
+
+/// Replaces escapes for white space, and other backslashes, by spaces.
+pub(super) fn with_plain_blanks(code: &str) -> String {
+    let mut text = code.to_owned();
+    for escape in ["\\x20", "\\040", "\\n", "\\t", "\\r", "\\v", "\\f", "\\_", "\\"] {
+        text = text.replace(escape, " ");
+    }
+    text
 }
 
 /// Whether a command is `prefix` or starts with `prefix` and a space.

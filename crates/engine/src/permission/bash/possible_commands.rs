@@ -68,6 +68,36 @@ pub(super) const GIT_VALUE_OPTIONS: &str = "-C -c --attr-source --config-env --g
 /// What the variables begin with that contain settings for git.
 const GIT_SETTINGS_PREFIX: &str = "GIT_CONFIG";
 
+/// Variables that choose which settings git reads.
+const GIT_FOLDER_VARIABLES: [&str; 5] = ["HOME", "XDG_CONFIG_HOME", "GIT_DIR", "GIT_COMMON_DIR", "GIT_EXEC_PATH"];
+
+/// Wrappers that start a shell if they are given no command, with the number of operands before the command.
+const SHELL_STARTERS: [(&str, usize); 20] = [
+    ("aa-exec", 0),
+    ("chroot", 1),
+    ("fakechroot", 0),
+    ("fakeroot", 0),
+    ("fakeroot-sysv", 0),
+    ("fakeroot-tcp", 0),
+    ("firejail", 0),
+    ("i386", 0),
+    ("linux32", 0),
+    ("linux64", 0),
+    ("newgrp", 1),
+    ("nsenter", 0),
+    ("parallel", 0),
+    ("proot", 0),
+    ("script", 1),
+    ("setarch", 1),
+    ("sg", 1),
+    ("su", 1),
+    ("unshare", 0),
+    ("x86_64", 0),
+];
+
+/// How many letters before a command in the same option are followed: `env -iS'rm x'`.
+const MAX_LETTERS_BEFORE_COMMAND: usize = 8;
+
 /// Git subcommands with options that name programs.
 const GIT_REMOTE_SUBCOMMANDS: &str = "archive clone fetch fetch-pack grep ls-remote pull push send-pack";
 
@@ -151,11 +181,13 @@ impl PossibleCommands {
                 }
             }
         }
+        self.runs_unknown |= chooses_git_settings(script);
         let reads = |name: &str| contains_word(SHELLS, name) || is_interpreter(name);
         let is_sed = |word: &Word| contains_word("sed gsed", &program_name(word));
         let runs_sed = script.commands.iter().filter_map(|part| part.words.first()).any(is_sed);
         if script.commands.iter().filter_map(|part| part.words.first()).any(|word| reads(&program_name(word))) {
             script.stdin_texts.iter().for_each(|input| self.add_code(input));
+            script.stdin_texts.iter().for_each(|input| self.add_code(&without_recipe_marks(input)));
             script.stdin_texts.iter().filter(|_| runs_sed).for_each(|input| self.sed(input));
         }
     }
@@ -183,7 +215,10 @@ impl PossibleCommands {
             self.add_named(name, &words[1..]);
         }
         // `run-parts` runs everything in a folder.
-        let is_hidden = runs_stdin(name, &words[1..]) || name == "run-parts";
+        // Among the words of `setarch` these are no programs.
+        let is_program = depth == 0 || !contains_word("i386 x86_64", name);
+        let starts_shell = is_program && starts_shell(name, &words[1..]);
+        let is_hidden = runs_stdin(name, &words[1..]) || name == "run-parts" || starts_shell;
         self.runs_unknown |= is_hidden;
         self.runs_hidden_code |= is_hidden;
         if name == "git" {
@@ -196,7 +231,11 @@ impl PossibleCommands {
                 if is_option(&pair[0]) || is_option(&pair[1]) || is_code(&pair[1]) {
                     self.add_code(&pair[1].text);
                     self.add_code(option_value(&pair[1].text));
+                    commands_in_option(&pair[1].text).for_each(|text| self.add_code(text));
                 }
+            }
+            if contains_word("make gmake", name) {
+                words[1..].iter().for_each(|word| self.add_code(&without_recipe_marks(&word.text)));
             }
             if contains_word("sed gsed", name) {
                 words[1..].iter().for_each(|word| self.sed(&word.text));
@@ -223,11 +262,18 @@ impl PossibleCommands {
             };
             self.runs_unknown |= contains_word("xargs parallel", name) && words[1..].iter().any(runs);
             self.changes_folder |= words[1..].iter().any(changes_folder) || may_change_folder(name, &words[1..]);
+            // `env -S 'rm\_x'`
+            words[1..].iter().filter(|word| word.text.contains('\\')).for_each(|word| self.add_code(&word.text));
+            let options = words[1..].iter().take_while(|word| word.text.starts_with('-')).count();
             for at in 1..words.len() {
                 if self.is_full() {
                     return;
                 }
                 let rest = &words[at..];
+                // `env -iSrm x`
+                if at <= options && rest[0].is_literal {
+                    texts_after_letters(&rest[0].text).for_each(|name| self.add_named(name, &rest[1..]));
+                }
                 self.push_text(shell::format_words(rest));
                 self.commands.push(rest.to_vec());
                 self.add_named(&program_name(&rest[0]), &rest[1..]);
@@ -276,6 +322,24 @@ impl PossibleCommands {
             }
             self.redirect_files.push(name);
         }
+        self.sed_replacements(code);
+    }
+
+    /// Adds the texts that a sed script runs: the replacement of `s` with the flag `e`.
+    fn sed_replacements(&mut self, code: &str) {
+        for (at, _) in code.match_indices('s') {
+            let mut rest = code[at + 1..].chars();
+            let Some(sign) = rest.next().filter(|sign| !sign.is_alphanumeric()) else { continue };
+            let mut parts = rest.as_str().split(sign).skip(1);
+            let (replacement, flags) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+            self.total_bytes += replacement.len() + flags.len();
+            if self.is_full() {
+                return;
+            }
+            if flags.chars().take_while(|c| c.is_alphanumeric()).any(|c| c == 'e') {
+                self.add_code(replacement);
+            }
+        }
     }
 
     /// Adds a git command without its leading options, and the commands it may run.
@@ -286,6 +350,9 @@ impl PossibleCommands {
                 break;
             }
             words = rest;
+            // Settings of another folder may define an alias.
+            let foreign = ["--git-dir", "--exec-path="];
+            self.runs_unknown |= foreign.iter().any(|start| option.text.starts_with(start));
             let starts = ["-C", "--work-tree", "--git-dir"];
             self.changes_folder |= starts.iter().any(|start| option.text.starts_with(start));
             if let ([value, rest @ ..], true) = (rest, contains_word(GIT_VALUE_OPTIONS, &option.text)) {
@@ -305,7 +372,10 @@ impl PossibleCommands {
         // Programs for the remote side, pagers, and configuration through variables.
         self.runs_unknown |= given.iter().any(|word| word.text.starts_with("--config-env"));
         if words.first().is_some_and(|word| contains_word(GIT_REMOTE_SUBCOMMANDS, &word.text)) {
-            words[1..].iter().for_each(|word| self.add_code(option_value(&word.text)));
+            for word in &words[1..] {
+                self.add_code(option_value(&word.text));
+                commands_in_option(&word.text).for_each(|text| self.add_code(text));
+            }
         }
         if words.first().is_some_and(|word| contains_word(GIT_RUNNING_SUBCOMMANDS, &word.text)) {
             let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
@@ -348,6 +418,7 @@ impl PossibleCommands {
                 self.add_code(text);
                 self.add_code(text.get(2..).unwrap_or_default());
                 self.add_text(option_value(text), depth);
+                commands_in_option(text).for_each(|text| self.add_text(text, depth));
             }
         }
     }
@@ -455,6 +526,52 @@ fn runs_stdin(name: &str, words: &[Word]) -> bool {
     let is_bare = words.iter().all(|word| word.text.starts_with('-') && !word.text.contains(char::is_whitespace));
     let takes_input = !contains_word("make gmake", name);
     words.iter().any(is_stdin) || takes_input && (is_bare || name == "fc") && !words.iter().any(is_query)
+}
+
+/// Whether a program starts a shell on its standard input because it is given no command.
+fn starts_shell(name: &str, words: &[Word]) -> bool {
+    let is_option = |word: &Word| word.text.starts_with('-') && word.text != "--";
+    let has_letter = |letters: &[char]| {
+        words.iter().any(|word| is_option(word) && !word.text.starts_with("--") && word.text.contains(letters))
+    };
+    let is_told = |option: &str| words.iter().any(|word| word.text.starts_with(option));
+    // A word after an option may be its value.
+    let is_operand = |at: &usize| !words[*at].text.starts_with('-') && (*at == 0 || !is_option(&words[*at - 1]));
+    let operands = (0..words.len()).filter(is_operand).count();
+    match name {
+        "sudo" | "doas" => operands == 0 && (has_letter(&['s', 'i']) || is_told("--shell") || is_told("--login")),
+        "script" | "sg" | "su" if has_letter(&['c']) || is_told("--c") || is_told("--session-command") => false,
+        _ => SHELL_STARTERS.iter().any(|(starter, before)| *starter == name && operands <= *before),
+    }
+}
+
+/// Whether a script runs git and sets a variable that chooses which settings git reads.
+fn chooses_git_settings(script: &Script) -> bool {
+    let is_set = |text: &str| text.split_once('=').is_some_and(|(name, _)| GIT_FOLDER_VARIABLES.contains(&name));
+    let words = || script.commands.iter().flat_map(|part| &part.words);
+    let mut assignments = script.commands.iter().flat_map(|part| &part.assignments);
+    words().any(|word| program_name(word) == "git")
+        && (assignments.any(|assignment| is_set(assignment)) || words().any(|word| is_set(&word.text)))
+}
+
+/// Returns the texts in an option that may be commands, after other letters: `-iSrm x`.
+fn commands_in_option(option: &str) -> impl Iterator<Item = &str> {
+    let has_command = option.contains(|c: char| c.is_whitespace() || "<>|&;".contains(c));
+    texts_after_letters(option).filter(move |_| has_command)
+}
+
+/// Returns what follows each of the first letters of a short option but the first.
+fn texts_after_letters(option: &str) -> impl Iterator<Item = &str> {
+    let letters = option.strip_prefix('-').filter(|letters| !letters.starts_with('-')).unwrap_or_default();
+    let ends = letters.char_indices().skip(2).take(MAX_LETTERS_BEFORE_COMMAND);
+    ends.map(|(at, _)| &letters[at..])
+}
+
+/// Returns code of make without the signs before commands that are not parts of them: `-rm x`, `@rm x`.
+fn without_recipe_marks(code: &str) -> String {
+    let is_mark = |c: char| c.is_whitespace() || "-@+".contains(c);
+    let commands: Vec<&str> = code.split(['\n', ';']).skip(1).map(|line| line.trim_start_matches(is_mark)).collect();
+    commands.join("\n")
 }
 
 /// Whether a program runs its arguments as a command.

@@ -183,6 +183,7 @@ impl Parser {
         self.script.concurrency.add(inner.concurrency);
         self.script.concurrency.has_compound = true;
         self.script.loop_variables.extend(inner.loop_variables);
+        self.script.loop_words.extend(inner.loop_words);
         self.script.stdin_texts.extend(inner.stdin_texts);
     }
 }

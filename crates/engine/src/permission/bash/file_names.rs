@@ -1,0 +1,126 @@
+//! Files that a command names, for comparison with deny and ask rules.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use quipu_message::ToolName;
+
+use super::known_commands::{self, CommandEffect};
+use super::pattern::with_plain_blanks;
+use super::possible_commands::PossibleCommands;
+use super::possible_cwds::PossibleCwds;
+use crate::path::{MAX_PATH_BYTES, TargetPath};
+use crate::permission::decision::PermissionContext;
+use crate::permission::file_tools;
+use crate::permission::path_pattern::{PathPattern, PatternFolders};
+use crate::permission::rules::SourcedRule;
+use crate::permission::shell::Word;
+
+/// How many letters of short options in one word are followed.
+const MAX_SHORT_OPTIONS: usize = 1024;
+
+/// Whether a command names a file that a rule about files matches, in any folder it may run in.
+pub(super) fn rule_names_file(
+    rule: &SourcedRule,
+    possible: &PossibleCommands,
+    ctx: &PermissionContext<'_>,
+    folders: &PossibleCwds,
+) -> bool {
+    let forbids_reading = match (&rule.rule.tool, &rule.rule.content) {
+        (ToolName::Read, Some(_)) => true,
+        (name, Some(_)) if file_tools::is_edit_tool(name) => false,
+        _ => return false,
+    };
+    let Some(pattern) = PathPattern::from_rule(rule, &PatternFolders::new(ctx.workspace)) else { return false };
+    let elsewhere = ctx.workspace.cwd();
+    let folders = folders.0.as_deref().unwrap_or(std::slice::from_ref(&elsewhere));
+    let is_file = |name: &str| {
+        if name.is_empty() {
+            return false;
+        }
+        let home = name.starts_with('~').then(|| ctx.workspace.absolute(name));
+        let paths = folders.iter().map(|folder| folder.join(name)).chain(home);
+        paths.into_iter().any(|path| pattern.matches(&TargetPath::new(path)))
+    };
+    let named = |word: &Word| {
+        let parts = if word.is_literal { Vec::new() } else { known_parts(&word.text) };
+        possible_file_names(&word.text).iter().any(|name| is_file(name)) || parts.iter().any(|part| is_file(part))
+    };
+    let command = |words: &Vec<Word>| {
+        // A command that only reads cannot violate a rule about changes.
+        let reads = known_commands::command_effect(words) == Some(CommandEffect::ReadOnly);
+        let first = words.first().filter(|first| !first.is_literal);
+        let copies = || known_commands::copied_names(words).iter().any(|name| is_file(name));
+        (forbids_reading || !reads) && (words.iter().skip(1).chain(first).any(named) || copies())
+    };
+    let written = |word: &Word| forbids_reading || possible.written_files.contains(word);
+    possible.commands.iter().any(command)
+        || possible.redirect_files.iter().filter(|word| written(word)).any(named)
+        || possible.values.iter().any(named)
+        || possible.foreign_code.iter().any(|code| names_in_code(code).iter().any(|name| is_file(name)))
+}
+
+/// Returns the parts of code that may be file names. There they are enclosed in quotes, brackets or the signs that
+/// follow `q` in Perl, or escapes are next to them.
+fn names_in_code(code: &str) -> BTreeSet<String> {
+    let separates = |c: char| c.is_whitespace() || "'\"`()[]{},;=<>|&".contains(c);
+    let joined = code.replace("\\\n", "");
+    let unquoted = joined.replace(['\'', '"'], "");
+    let blanks = with_plain_blanks(code);
+    let mut names: BTreeSet<String> =
+        [code, &joined, &unquoted].iter().flat_map(|text| text.split(separates)).map(str::to_owned).collect();
+    names.extend(blanks.split(|c| separates(c) || c == '#').map(str::to_owned));
+    let in_slashes = |name: &String| {
+        let name = ["q/", "qq/", "qw/"].iter().find_map(|start| name.strip_prefix(start));
+        name.map(|name| name.trim_end_matches('/').to_owned())
+    };
+    let quoted: Vec<String> = names.iter().filter_map(in_slashes).collect();
+    names.extend(quoted);
+    names
+}
+
+/// Returns what is known of a word that the shell expands, without quotes: the word, and its parts between quotes and
+/// variables.
+fn known_parts(source: &str) -> Vec<String> {
+    let mut parts = vec![source.replace(['\'', '"', '\\'], "")];
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    for (at, part) in source.split('$').enumerate() {
+        // The name of the variable comes first.
+        let rest = match part.strip_prefix('{') {
+            _ if at == 0 => part,
+            Some(braced) => braced.trim_start_matches(is_name).trim_start_matches('}'),
+            None => part.trim_start_matches(is_name),
+        };
+        parts.push(rest.replace(['\'', '"', '\\'], ""));
+        parts.extend(rest.split(['\'', '"']).map(str::to_owned));
+    }
+    parts
+}
+
+/// Returns the parts of a word that may be file names: the word, the text after and between
+/// separators, and the text after each letter of a short option.
+pub(super) fn possible_file_names(word: &str) -> Vec<Cow<'_, str>> {
+    let separates = |c: char| "=:@<>,;{}".contains(c);
+    let mut names = vec![word];
+    names.extend(word.match_indices(separates).map(|(at, sign)| &word[at + sign.len()..]));
+    names.extend(word.split(separates));
+    if word.starts_with('-') && !word.starts_with("--") {
+        names.extend(word.char_indices().skip(2).take(MAX_SHORT_OPTIONS).map(|(at, _)| &word[at..]));
+    }
+    // Programs remove quotes in values of options: `-F 'a=@".env"'`.
+    let quotes = ['"', '\''];
+    let unquoted: Vec<&str> =
+        names.iter().filter(|name| name.starts_with(quotes)).map(|name| name.trim_matches(quotes)).collect();
+    names.extend(unquoted);
+    let mut names: Vec<Cow<'_, str>> = names.into_iter().map(Cow::Borrowed).collect();
+    // The path of a URL follows the name of a host.
+    names.extend(word.split_once("://").and_then(|(_, url)| url.find('/').map(|at| url_path(&url[at..]))));
+    names.retain(|name| !name.is_empty() && name.len() <= MAX_PATH_BYTES);
+    names
+}
+
+/// Returns the path of a URL without query and fragment, decoded.
+fn url_path(text: &str) -> Cow<'_, str> {
+    let path = text.split(['?', '#']).next().unwrap_or_default();
+    percent_encoding::percent_decode_str(path).decode_utf8_lossy()
+}
