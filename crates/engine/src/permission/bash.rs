@@ -406,7 +406,9 @@ fn unsandboxed_profile(
     }
     let by_rule = |finding: &CommandFinding<'_>| matches!(finding, CommandFinding::AllowedByRule(_));
     let reads = |part: &SimpleCommand| {
-        known_commands::command_effect(strip_wrappers(&part.words)) == Some(CommandEffect::ReadOnly)
+        let words = strip_wrappers(&part.words);
+        let is_read_only = known_commands::command_effect(words) == Some(CommandEffect::ReadOnly);
+        is_read_only && !known_commands::is_version_query(words)
     };
     let changes_folder = |part: &SimpleCommand| part.words.first().is_some_and(|word| word.text == "cd");
     let first = findings.iter().position(|(part, _)| !changes_folder(part)).unwrap_or_default();

@@ -258,6 +258,15 @@ fn wildcards_and_variables_are_read_in_the_sandbox() {
         ("rg -n 'fn main' src -g '*.rs'", "read"),
         ("tree -L 2 src", "read"),
         ("nl -ba a.md", "read"),
+        ("grep -rn foo --include=*.rs .", "read"),
+        ("strings a.md | head -n 3", "read"),
+        ("base64 -d a.md && sha1sum a.md && sha512sum a.md", "read"),
+        ("hexdump -C a.md", "read"),
+        ("git describe --tags; git tag --list; git branch --list", "read"),
+        ("git reflog -n 5; git reflog", "read"),
+        ("git config --get user.name", "read"),
+        ("node --version && python3 --version", "read"),
+        ("uptime; free -h; printenv HOME", "read"),
         ("for f in src/*.rs a.md; do echo \"== $f\"; wc -l \"$f\"; done", "read"),
         ("for f in a.md; do head -n 2 \"${f}\"; done", "read"),
         // A link or an option may be among the files.
@@ -290,9 +299,26 @@ fn wildcards_and_variables_are_read_in_the_sandbox() {
         ("jq --rawfile a /etc/passwd .", "ask"),
         ("rg --pre cat x", "ask"),
         ("tree -o x", "ask"),
+        ("grep -rn foo --include=../*.rs .", "ask"),
+        ("sort --include=*.rs", "ask"),
+        ("strings @a.md", "ask"),
+        ("base64 -o x a.md", "ask"),
+        ("sha1sum -c a.md", "ask"),
+        ("hexdump -f a.md", "ask"),
+        ("xxd a.md b", "ask"),
+        ("git reflog expire --all", "ask"),
+        ("git config --get user.name x", "ask"),
+        ("git config user.name", "ask"),
+        ("node --version x", "ask"),
+        ("npm version", "ask"),
     ];
     for (command, expected) in table {
         assert_eq!(decide(PermissionMode::Default, &[], command), expected, "{command}");
+    }
+    // Beside a rule these would run without a sandbox.
+    for command in ["printenv", "node --version", "strings a.md", "git reflog"] {
+        let line = format!("{command}; make");
+        assert_eq!(decide(PermissionMode::Default, &["allow Bash(make:*)"], &line), "ask", "{line}");
     }
     // What the shell expands runs in no other profile.
     assert_eq!(decide(PermissionMode::Default, &["allow Bash(make:*)"], "make; ls *.md"), "ask");

@@ -30,6 +30,7 @@ pub(super) fn as_literal_words(
         true => Some(vec![word.clone()]),
         false if prints => Some(vec![literal("_")]),
         false if is_loop_variable(script, &word.text) => loop_values(ctx, script, folders),
+        false if known_commands::is_search_pattern(&first.text, &word.text) => Some(vec![literal(&word.text)]),
         false => is_safe_wildcard(ctx, &word.text, folders).then(|| vec![literal(&word.text)]),
     };
     let rest: Option<Vec<Vec<Word>>> = rest.iter().map(as_literal).collect();

@@ -87,8 +87,9 @@ const RIPGREP_OPTIONS: &[&str] = &[
 ];
 
 /// Commands that only read.
-const READ_COMMANDS: [KnownCommand; 49] = [
+const READ_COMMANDS: [KnownCommand; 57] = [
     KnownCommand(":", "", &[]),
+    KnownCommand("base64", "diw", &["--decode", "--wrap"]),
     KnownCommand("basename", "asz", &[]),
     KnownCommand("cat", "AbeEnstTuv", &["--number", "--show-all"]),
     KnownCommand("cksum", "", &[]),
@@ -106,8 +107,10 @@ const READ_COMMANDS: [KnownCommand; 49] = [
     KnownCommand("fgrep", "aABcCeEFGhHilLmnoPqrsvwxyzZ", GREP_OPTIONS),
     KnownCommand("file", "bhi", &["--brief", "--mime", "--mime-type"]),
     KnownCommand("fold", "bsw", &[]),
+    KnownCommand("free", "bghkmt", &[]),
     KnownCommand("grep", "aABcCeEFGhHilLmnoPqrsvwxyzZ", GREP_OPTIONS),
     KnownCommand("head", "cnqvz", &["--bytes", "--lines"]),
+    KnownCommand("hexdump", "Cnsv", &[]),
     KnownCommand("id", "gGnruz", &[]),
     KnownCommand("join", "12aeijotv", &[]),
     KnownCommand(
@@ -134,6 +137,7 @@ const READ_COMMANDS: [KnownCommand; 49] = [
     KnownCommand("nproc", "", &["--all"]),
     KnownCommand("od", "aAbcdDefFhHiIjlLNoOsStvwxX", &[]),
     KnownCommand("paste", "dsz", &[]),
+    KnownCommand("printenv", "0", &[]),
     KnownCommand("printf", "", &[]),
     KnownCommand("pwd", "LP", &[]),
     KnownCommand("readlink", "efmnqz", &[]),
@@ -141,7 +145,9 @@ const READ_COMMANDS: [KnownCommand; 49] = [
     KnownCommand("rev", "", &[]),
     KnownCommand("rg", "ABCcFegHiIlmnNoPSstTUuvwx0", RIPGREP_OPTIONS),
     KnownCommand("seq", "fsw", &[]),
+    KnownCommand("sha1sum", "btz", &[]),
     KnownCommand("sha256sum", "btz", &[]),
+    KnownCommand("sha512sum", "btz", &[]),
     KnownCommand("sleep", "", &[]),
     KnownCommand(
         "sort",
@@ -149,6 +155,7 @@ const READ_COMMANDS: [KnownCommand; 49] = [
         &["--key", "--numeric-sort", "--reverse", "--unique", "--version-sort"],
     ),
     KnownCommand("stat", "cft", &["--format", "--printf"]),
+    KnownCommand("strings", "aefnt", &[]),
     KnownCommand("tac", "brs", &[]),
     KnownCommand("tail", "cfFnqvz", &["--bytes", "--lines"]),
     KnownCommand("tr", "cCdst", &[]),
@@ -156,6 +163,7 @@ const READ_COMMANDS: [KnownCommand; 49] = [
     KnownCommand("true", "", &[]),
     KnownCommand("uname", "amnoprsv", &[]),
     KnownCommand("uniq", "cdDfisuwz", &["--count", "--repeated", "--unique"]),
+    KnownCommand("uptime", "ps", &[]),
     KnownCommand("wc", "clLmw", &["--bytes", "--chars", "--lines", "--words"]),
     KnownCommand("which", "as", &[]),
     KnownCommand("whoami", "", &[]),
@@ -223,6 +231,9 @@ pub(super) fn command_effect(words: &[Word]) -> Option<CommandEffect> {
         "jq" => is_jq_query(rest),
         "sed" => prints_lines(rest),
         _ if sets_variables(words) => false,
+        // It reads options from such a file.
+        "strings" if operands(rest).iter().any(|name| name.starts_with('@')) => false,
+        _ if is_version_query(words) => true,
         // A second name is where it writes.
         "uniq" if operands(rest).len() > 1 => false,
         _ => find(&READ_COMMANDS).is_some_and(|known| options.iter().all(|option| known.accepts_option(option))),
@@ -241,7 +252,7 @@ pub(super) fn is_plain(words: &[Word], allows_git: bool) -> bool {
         "git" => allows_git && rest.first().is_some_and(|word| contains_word(git::PLAIN_SUBCOMMANDS, &word.text)),
         "test" => is_file_test(rest),
         "[" => rest.split_last().is_some_and(|(last, rest)| last.text == "]" && is_file_test(rest)),
-        "printf" | "rg" => false,
+        "printenv" | "printf" | "rg" | "strings" => false,
         name => READ_COMMANDS.iter().any(|known| known.0 == name),
     }
 }
@@ -268,6 +279,19 @@ pub(super) fn finds_programs(words: &[Word]) -> bool {
         "type" => rest.iter().all(|word| is_name(word) || ["-a", "-p", "-t"].contains(&word.text.as_str())),
         _ => false,
     }
+}
+
+/// Whether a command prints the version of a program, which may be one that the project chooses.
+pub(super) fn is_version_query(words: &[Word]) -> bool {
+    matches!(words, [program, option]
+        if option.text == "--version" && contains_word("cargo go node npm python3 rustc", &program.text))
+}
+
+/// Whether a word that the shell expands stays a pattern for names in a search: `--include=*.rs`.
+pub(super) fn is_search_pattern(command: &str, text: &str) -> bool {
+    let pattern = ["--include=", "--exclude=", "--exclude-dir="].iter().find_map(|option| text.strip_prefix(option));
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_.-*?".contains(c);
+    contains_word("egrep fgrep grep", command) && pattern.is_some_and(|pattern| pattern.chars().all(is_plain))
 }
 
 /// Whether words of `sed` print lines by number: `-n '2,5p' FILE`.

@@ -12,17 +12,21 @@ use crate::permission::shell::Word;
 const READ_ONLY_SUBCOMMANDS: &str = "status diff log show rev-parse ls-files blame shortlog";
 
 /// Command lines that change nothing in exactly this form.
-const READ_ONLY_COMMAND_LINES: [&str; 12] = [
+const READ_ONLY_COMMAND_LINES: [&str; 16] = [
     "branch",
     "branch --show-current",
+    "branch --list",
     "branch -a",
     "branch -r",
     "branch -v",
     "branch -vv",
+    "describe --tags",
+    "reflog",
     "remote",
     "remote -v",
     "stash list",
     "tag",
+    "tag --list",
     "tag -l",
     "worktree list",
 ];
@@ -175,7 +179,11 @@ pub(super) fn is_read_only(words: &[Word]) -> bool {
     };
     let text: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
     let Some(command) = text.first().filter(|command| contains_word(READ_ONLY_SUBCOMMANDS, command)) else {
-        return READ_ONLY_COMMAND_LINES.contains(&text.join(" ").as_str());
+        return match text.as_slice() {
+            ["reflog", "-n", number] => number.bytes().all(|byte| byte.is_ascii_digit()),
+            ["config", "--get", key] => key.chars().all(|c| c.is_ascii_alphanumeric() || ".-_".contains(c)),
+            text => READ_ONLY_COMMAND_LINES.contains(&text.join(" ").as_str()),
+        };
     };
     // `-O` and `-X` name files, `-S` of blame does.
     let refused = if *command == "blame" { "OXS" } else { "OX" };
