@@ -7,8 +7,10 @@ use std::path::{Component, Path, PathBuf};
 
 use quipu_message::text;
 
-use crate::config_paths::ConfigPaths;
 use crate::path::{TargetPath, resolve};
+use config_paths::ConfigPaths;
+
+pub(crate) mod config_paths;
 
 /// Guarded folders, at any depth.
 pub(crate) const GUARDED_FOLDERS: [&str; 18] = [

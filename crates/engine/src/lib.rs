@@ -57,7 +57,6 @@ mod clock;
 mod command_list;
 mod commands;
 mod compact;
-mod config_paths;
 mod context_usage;
 mod control;
 mod conversation_log;

@@ -281,4 +281,20 @@ mod tests {
         remove(&root.join("real/file")).unwrap();
         assert_eq!(fs::read_dir(root.join("real")).unwrap().count(), 1);
     }
+
+    /// Recursion would overflow the stack of the test.
+    #[test]
+    fn a_deep_folder_is_removed() {
+        let temp = tempfile::tempdir().unwrap();
+        let top = temp.path().canonicalize().unwrap().join("top");
+        fs::create_dir(&top).unwrap();
+        let mut folder = open_folder(&top, false).unwrap();
+        for _ in 0..12_000 {
+            folder = open_child_folder(&folder, OsStr::new("d"), true).unwrap();
+        }
+        fs::write(top.join("file"), "x").unwrap();
+        std::os::unix::fs::symlink(temp.path(), top.join("d/link")).unwrap();
+        remove_tree(&top).unwrap();
+        assert!(!top.exists() && temp.path().exists());
+    }
 }

@@ -12,19 +12,18 @@ use quipu_message::bookkeeping::WorktreeSession;
 use quipu_transcript::{Durability, EnvelopeDefaults};
 
 use crate::checkpoint::Checkpoints;
-use crate::config_paths::named_programs;
 use crate::conversation_log::ConversationLog;
 use crate::credential;
 use crate::definitions::{AgentDefinition, Definitions, Plugin, ProjectRules};
 use crate::error::EngineError;
 use crate::git;
+use crate::guarded_paths::config_paths::{named_programs, split_unsafe_programs};
 use crate::hooks::Hooks;
 use crate::host::Host;
 use crate::mcp::{self, McpClients, McpFiles};
 use crate::model::ModelAliases;
 use crate::options::Options;
 use crate::output::OutputStream;
-use crate::path::{TargetPath, resolve};
 use crate::permission::{Behavior, EffectiveMode, Rule, RuleSet, RuleSource, apply_rules};
 use crate::queue::PromptQueue;
 use crate::request_env::RequestEnv;
@@ -489,24 +488,4 @@ impl Launch {
 /// Whether hooks and MCP servers start without the variables that hold credentials.
 fn scrubs_secrets(env: &BTreeMap<String, String>) -> bool {
     env.get("CLAUDE_CODE_SUBPROCESS_ENV_SCRUB").is_some_and(|set| !matches!(set.as_str(), "" | "0" | "false"))
-}
-
-/// Returns a value of `PATH` without the folders that are relative or belong to the session, and those folders.
-/// Folders inside the session's are resolved, because commands could replace links, and left out if they do not exist,
-/// because commands could make them. The value is `None` if nothing was changed.
-pub(crate) fn split_unsafe_programs(path: &OsStr, session: &[PathBuf]) -> (Option<OsString>, Vec<PathBuf>) {
-    let session: Vec<PathBuf> = session.iter().filter_map(|folder| resolve(folder)).collect();
-    let is_inside = |path: &Path| session.iter().any(|folder| path.starts_with(folder));
-    let (mut kept, mut removed) = (Vec::new(), Vec::new());
-    for folder in std::env::split_paths(path) {
-        let target = TargetPath::new(&folder);
-        let leads_through = target.names().any(is_inside);
-        match target.real.filter(|real| folder.is_absolute() && !session.contains(real)) {
-            Some(real) if leads_through => kept.extend(Some(real).filter(|real| real.is_dir())),
-            Some(_) => kept.push(folder),
-            None => removed.push(folder),
-        }
-    }
-    let kept = std::env::join_paths(kept).ok().filter(|kept| kept != path);
-    (kept, removed)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::config_paths::ConfigPaths;
+use crate::guarded_paths::config_paths::ConfigPaths;
 use crate::path;
 
 /// The values that decide what a command in the sandbox may do.

@@ -15,7 +15,7 @@ use super::running_commands::{NotAdded, RunningCommand};
 use super::session_sandbox::{Sandbox, SandboxLevel};
 use super::{CommandContext, SandboxProfile, readable};
 use crate::clock::random_id;
-use crate::config_paths::ConfigPaths;
+use crate::guarded_paths::config_paths::ConfigPaths;
 use crate::guarded_paths::{self, GuardedHome};
 use crate::path::{resolve, without_dots};
 use crate::safe_file;

@@ -16,7 +16,7 @@ use url::Url;
 use super::seen_files::{ChangedFile, SeenFiles};
 use super::{FetchScope, LinkTargets, PageCache, TaskList};
 use crate::clock::random_id;
-use crate::config_paths::{self, ConfigPaths, ConfigSources, ScriptVariables};
+use crate::guarded_paths::config_paths::{self, ConfigPaths, ConfigSources, ScriptVariables};
 use crate::guarded_paths::{self, GuardedHome};
 use crate::path::{self, TargetPath, resolve, resolve_without_links};
 use crate::sandbox::{self, CommandContext, Sandbox};

@@ -462,23 +462,3 @@ async fn scripts_of_other_agents_cannot_be_read() {
     let output = run(&workspace, "cat quipu-agent-0123/user-shell.sh").await;
     assert!(!output.contains("SECRET") && output.contains("ermission denied"), "{output}");
 }
-
-#[tokio::test]
-async fn a_deep_temporary_folder_is_removed() {
-    if !kernel_can() {
-        return;
-    }
-    let place = Place::new();
-    let outputs = place.path("outputs");
-    let options = WorkspaceOptions {
-        env: [("PATH".into(), std::env::var_os("PATH").unwrap())].into(),
-        sandbox: real_sandbox_options(),
-        output_folder: Some(outputs.clone()),
-        ..WorkspaceOptions::default()
-    };
-    let workspace = Workspace::new(place.path("p"), options);
-    let command = "cd $TMPDIR && for ((i = 0; i < 3000; i++)); do mkdir d && touch f && cd d; done; chmod 000 .";
-    run(&workspace, command).await;
-    let left: Vec<_> = fs::read_dir(&outputs).unwrap().flatten().map(|entry| entry.path()).collect();
-    assert!(!left.iter().any(|path| path.is_dir()), "{left:?}");
-}

@@ -12,11 +12,10 @@ use process_wrap::tokio::{CommandWrap, KillOnDrop, ProcessSession};
 use tokio::io::AsyncReadExt as _;
 
 use super::process::shell_quote;
-use crate::config_paths::ScriptVariables;
+use crate::guarded_paths::config_paths::{ScriptVariables, split_unsafe_programs};
 use crate::path::TargetPath;
 use crate::private_file;
 use crate::sandbox::USER_SHELL_FILE;
-use crate::setup::split_unsafe_programs;
 use crate::tool::{SECRET_VARIABLES, UserShell, Workspace};
 
 /// Separates what `~/.bashrc` prints from the definitions.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use crate::guarded_paths::{CONFIG_FOLDERS, GUARDED_FILES, GUARDED_FOLDERS};
-use crate::path::{TargetPath, may_exist};
+use super::{CONFIG_FOLDERS, GUARDED_FILES, GUARDED_FOLDERS};
+use crate::path::{TargetPath, may_exist, resolve};
 
 /// What is guarded in the user's folder of settings, also if the session works in this folder.
 const CLAUDE_CONFIG_NAMES: [&str; 7] =
@@ -131,4 +131,24 @@ fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     let is_script = || path.extension().is_some_and(|ending| SCRIPT_ENDINGS.iter().any(|known| ending == *known));
     path.metadata().is_ok_and(|data| data.is_file() && (data.permissions().mode() & 0o111 != 0 || is_script()))
+}
+
+/// Returns a value of `PATH` without the folders that are relative or belong to the session, and those folders.
+/// Folders inside the session's are resolved, because commands could replace links, and left out if they do not exist,
+/// because commands could make them. The value is `None` if nothing was changed.
+pub(crate) fn split_unsafe_programs(path: &OsStr, session: &[PathBuf]) -> (Option<OsString>, Vec<PathBuf>) {
+    let session: Vec<PathBuf> = session.iter().filter_map(|folder| resolve(folder)).collect();
+    let is_inside = |path: &Path| session.iter().any(|folder| path.starts_with(folder));
+    let (mut kept, mut removed) = (Vec::new(), Vec::new());
+    for folder in std::env::split_paths(path) {
+        let target = TargetPath::new(&folder);
+        let leads_through = target.names().any(is_inside);
+        match target.real.filter(|real| folder.is_absolute() && !session.contains(real)) {
+            Some(real) if leads_through => kept.extend(Some(real).filter(|real| real.is_dir())),
+            Some(_) => kept.push(folder),
+            None => removed.push(folder),
+        }
+    }
+    let kept = std::env::join_paths(kept).ok().filter(|kept| kept != path);
+    (kept, removed)
 }
