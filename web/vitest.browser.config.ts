@@ -11,7 +11,5 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 120_000,
     fileParallelism: false,
-    // "a session goes on from an earlier answer" timed out once in six runs; the cause is not known yet.
-    retry: 1,
   },
 });

@@ -53,6 +53,14 @@ test("a list that was asked for before a chat changed does not undo the change",
   expect(chats.list[0]?.key).toBe("after");
 });
 
+test("a load during another one resolves with a list that is as new", async () => {
+  const replies = [[fakeChat({ key: "before" })], [fakeChat({ key: "after" })]];
+  fakeServer({ "GET chats": () => replies.shift() });
+  chats.load();
+  await chats.load();
+  expect(chats.list[0]?.key).toBe("after");
+});
+
 test("a message that cannot be sent does not stay on screen", async () => {
   fakeServer({ "POST chats": { status: 400, error: { code: "agent.not_found", message: "no claude" } } });
   const model = new ChatModel("s1");

@@ -11,14 +11,17 @@ class Chats {
   unwritten = new SvelteSet<string>();
   /** Messages that were sent before the view of their session was opened. */
   sent = new Map<string, SentMessage[]>();
-  #isLoading = false;
+  #loading: Promise<void> | null = null;
   #isStale = false;
 
-  /** Loads the list; what changes during a load causes one more load after it. */
-  async load(): Promise<void> {
+  /** Loads the list. Resolves once it is at least as new as the call: what changes during a load causes one more. */
+  load(): Promise<void> {
     this.#isStale = true;
-    if (this.#isLoading) return;
-    this.#isLoading = true;
+    this.#loading ??= this.#loadUntilNew();
+    return this.#loading;
+  }
+
+  async #loadUntilNew(): Promise<void> {
     while (this.#isStale) {
       this.#isStale = false;
       try {
@@ -30,7 +33,7 @@ class Chats {
         // The page shows that there is no connection; the list is loaded again with the next one.
       }
     }
-    this.#isLoading = false;
+    this.#loading = null;
   }
 
   /** The chat of a session, unless its agent has ended. */
