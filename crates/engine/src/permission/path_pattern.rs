@@ -85,26 +85,26 @@ impl PathPattern {
 
     fn compile(content: &str, source: RuleSource, allows: bool, folders: &PatternFolders) -> Option<Self> {
         let mut anchors = Vec::new();
-        let further = folders.further.iter().filter(|_| !allows && holds_in_all_folders(content));
-        for session_root in folders.session_roots.iter().chain(further) {
-            let anchor = resolve_anchor(content, source, allows, session_root, folders);
-            // If it is not known which files a deny or ask rule names, every file counts as named.
-            let (root, pattern) = anchor.or_else(|| (!allows).then(every_file))?;
-            let pattern = without_dot_parts(&pattern);
-            let mut found = vec![(root.clone(), pattern.clone())];
-            if !allows {
-                found.extend(resolve(&root).map(|root| (root, pattern.clone())));
-                match brace_alternatives(&pattern) {
-                    Some(patterns) => patterns.iter().for_each(|pattern| {
-                        found.extend(resolve_literal_prefix(&root, pattern));
-                        found.extend(resolve_link(&root, pattern));
-                    }),
-                    // The links it names are not known, so every file counts as named.
-                    None => found.push(every_file()),
+        for alternative in alternatives(content, allows) {
+            let Some(content) = alternative else {
+                // It is not known which files the rule names, so every file counts as named.
+                anchors.push(every_file());
+                continue;
+            };
+            let further = folders.further.iter().filter(|_| !allows && holds_in_all_folders(&content));
+            for session_root in folders.session_roots.iter().chain(further) {
+                let anchor = resolve_anchor(&content, source, allows, session_root, folders);
+                let (root, pattern) = anchor.or_else(|| (!allows).then(every_file))?;
+                let pattern = without_dot_parts(&pattern);
+                let mut found = vec![(root.clone(), pattern.clone())];
+                if !allows {
+                    found.extend(resolve(&root).map(|root| (root, pattern.clone())));
+                    found.extend(resolve_literal_prefix(&root, &pattern));
+                    found.extend(resolve_link(&root, &pattern));
                 }
+                found.retain(|anchor| !anchors.contains(anchor));
+                anchors.append(&mut found);
             }
-            found.retain(|anchor| !anchors.contains(anchor));
-            anchors.append(&mut found);
         }
         if !allows {
             // A command may have removed the link that a rule names, to get at what it led to.
@@ -280,9 +280,25 @@ fn resolve_link(root: &Path, pattern: &str) -> Option<(PathBuf, String)> {
     Some((real.parent()?.to_owned(), format!("/{target}{below}")))
 }
 
+/// Returns the patterns that a rule with braces means, and for deny and ask rules also the pattern itself, because
+/// names may contain braces. `None` is one that is not known, because there are too many.
+fn alternatives(pattern: &str, allows: bool) -> Vec<Option<String>> {
+    let is_plain = !pattern.contains(['\\', '[']);
+    let mut patterns = vec![Some(pattern.to_owned())];
+    if !pattern.contains('{') || (allows && !is_plain) {
+        return patterns;
+    }
+    match expand_braces(pattern) {
+        Some(expanded) => patterns.extend(expanded.into_iter().map(Some)),
+        None if allows => {}
+        None => patterns.push(None),
+    }
+    patterns
+}
+
 /// Returns the patterns that `{a,b}` in a pattern means, the pattern itself if it has no such braces; `None` if
 /// there are more than [`MAX_ALTERNATIVES`].
-fn brace_alternatives(pattern: &str) -> Option<Vec<String>> {
+fn expand_braces(pattern: &str) -> Option<Vec<String>> {
     let mut expanded = Vec::new();
     let mut open = vec![pattern.to_owned()];
     while let Some(pattern) = open.pop() {
@@ -300,6 +316,28 @@ fn brace_alternatives(pattern: &str) -> Option<Vec<String>> {
         }
     }
     Some(expanded)
+}
+
+/// Character classes of ignore files that the matcher does not know, and what they stand for in brackets. The ranges
+/// do not begin with `!`, which would negate the brackets.
+const CHARACTER_CLASSES: [(&str, &str); 12] = [
+    ("[:alnum:]", "0-9A-Za-z"),
+    ("[:alpha:]", "A-Za-z"),
+    ("[:blank:]", " \t"),
+    ("[:cntrl:]", "\u{1}-\u{1f}\u{7f}"),
+    ("[:digit:]", "0-9"),
+    ("[:graph:]", "\"-~!"),
+    ("[:lower:]", "a-z"),
+    ("[:print:]", " -~"),
+    ("[:punct:]", ":-@!-/[-`{-~"),
+    ("[:space:]", "\t-\r "),
+    ("[:upper:]", "A-Z"),
+    ("[:xdigit:]", "0-9A-Fa-f"),
+];
+
+/// Replaces character classes such as `[:digit:]` by their characters.
+fn replace_character_classes(pattern: &str) -> String {
+    CHARACTER_CLASSES.iter().fold(pattern.to_owned(), |pattern, (class, characters)| pattern.replace(class, characters))
 }
 
 /// Returns the pattern that matches only this text.
@@ -341,6 +379,7 @@ fn build_matchers(root: &Path, pattern: &str, protects: bool) -> Vec<Gitignore> 
         let mut builder = GitignoreBuilder::new(root);
         builder.case_insensitive(protects).ok()?.add_line(None, &format!("{prefix}{pattern}")).ok()?.build().ok()
     };
+    let pattern = &replace_character_classes(pattern);
     let mut matchers: Vec<Gitignore> = build(pattern).into_iter().collect();
     if protects && pattern.contains(['{', '}']) {
         matchers.extend(build(&escape_braces(pattern)));

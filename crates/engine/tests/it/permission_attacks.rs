@@ -215,8 +215,31 @@ fn deny_rules_match_targets_of_links_however_they_are_written() {
         check(pattern, workspace.path("store/key.pem"));
     }
     check("{.env,key}", workspace.path("conf/real"));
+    check(".env{,.local}", workspace.path("conf/real"));
     check(".key", odd.clone());
     check("./.key", odd);
+}
+
+#[test]
+fn deny_rules_match_every_alternative_and_character_class() {
+    let workspace = TestWorkspace::new();
+    let check = |pattern: &str, names: &[&str], others: &[&str]| {
+        let rules = parse_rules(&[&format!("deny Read({pattern})")]);
+        let hidden = hidden_file_filter(&rules, &workspace.inner)();
+        for name in names {
+            assert!(hidden(&TargetPath::new(workspace.path(name))), "{pattern}: {name}");
+        }
+        for name in others {
+            assert!(!hidden(&TargetPath::new(workspace.path(name))), "{pattern}: {name}");
+        }
+    };
+    check(".env{,.local}", &[".env", "sub/.env", ".env.local", ".env{,.local}"], &[".env.example"]);
+    check("package{,-lock}.json", &["package.json", "package-lock.json"], &["packages.json"]);
+    check("secrets{,/old}/**", &["secrets/a", "sub/secrets/a", "secrets/old/a"], &["a"]);
+    check("{,.}{env,key}", &["env", ".env", "sub/.key"], &["envs"]);
+    check(".en[[:alpha:]]", &[".env"], &[".en1"]);
+    check("key[![:digit:][:punct:]]", &["keys"], &["key1", "key-"]);
+    check("a[[:punct:]]b", &["a!b", "a]b", "a~b"], &["a1b"]);
 }
 
 #[tokio::test]
