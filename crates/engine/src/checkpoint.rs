@@ -184,7 +184,8 @@ impl Checkpoints {
     /// Copies a file's bytes; a file that is not there has a copy without a name.
     fn back_up(&self, state: &mut CheckpointState, path: &Path, bytes: Option<&[u8]>) -> io::Result<FileBackup> {
         let version = state.versions.entry(path.to_owned()).or_default();
-        *version += 1;
+        // A resumed session file may contain any number.
+        *version = version.saturating_add(1);
         let parent = path.parent().map(|parent| parent.display().to_string());
         let mut backup = FileBackup {
             version: Maybe::Value(*version),

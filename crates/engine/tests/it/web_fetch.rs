@@ -62,6 +62,20 @@ async fn a_page_comes_as_text() {
     );
 }
 
+/// Without a limit on what is searched for each of them, these take minutes.
+#[tokio::test]
+async fn a_page_of_nothing_but_signs_or_line_breaks_is_converted_at_once() {
+    let workspace = open_workspace();
+    let signs = "&".repeat(8_000_000);
+    let breaks = format!("{}{}end", "<br>".repeat(1_000_000), "<p>".repeat(1_000_000));
+    let url = server(vec![("/signs", page("text/html", &signs)), ("/breaks", page("text/html", &breaks))]).await;
+    for (path, expected) in [("/signs", "&&&&"), ("/breaks", "end")] {
+        let input = json!({"url": format!("{url}{path}"), "prompt": "x"});
+        let output = success_text(workspace.run_tool("WebFetch", input).await);
+        assert!(output.contains(expected), "{path}");
+    }
+}
+
 #[tokio::test]
 async fn a_model_may_answer_about_the_page() {
     let url = server(vec![("/", page("text/plain", "the page"))]).await;

@@ -123,9 +123,9 @@ impl TextBuilder {
     fn break_line(&mut self, breaks: usize) {
         let kept = self.text.trim_end_matches(' ').len();
         self.text.truncate(kept);
-        let there = self.text.len() - self.text.trim_end_matches('\n').len();
+        let there = self.text.bytes().rev().take(breaks).take_while(|byte| *byte == b'\n').count();
         if !self.text.is_empty() {
-            self.text.push_str(&"\n".repeat(breaks.saturating_sub(there)));
+            self.text.push_str(&"\n".repeat(breaks - there));
         }
     }
 
@@ -185,6 +185,9 @@ fn attribute_value(tag: &str, name: &str) -> Option<String> {
     Some(decode_entities(value))
 }
 
+/// Maximum length of a character reference such as `&hellip;`.
+const MAX_ENTITY_BYTES: usize = 11;
+
 /// Decodes the character references of a text.
 fn decode_entities(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -192,7 +195,7 @@ fn decode_entities(text: &str) -> String {
     while let Some(at) = rest.find('&') {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        let end = rest.find(';').filter(|end| *end <= 10);
+        let end = rest.bytes().take(MAX_ENTITY_BYTES).position(|byte| byte == b';');
         match end.and_then(|end| decode_entity(&rest[1..end]).map(|c| (end, c))) {
             Some((end, c)) => {
                 out.push(c);
