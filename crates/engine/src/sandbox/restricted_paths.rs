@@ -117,7 +117,7 @@ impl GuardedPath {
         before.iter().any(|old| old == self || old.is_replaceable && old.path == self.path)
     }
 
-    fn new(path: &Path, data: &fs::Metadata, writable: &[PathBuf]) -> Self {
+    pub(super) fn new(path: &Path, data: &fs::Metadata, writable: &[PathBuf]) -> Self {
         let real = resolve(path).filter(|real| data.is_symlink() && writable.iter().any(|f| real.starts_with(f)));
         let target = real.and_then(|real| real.symlink_metadata().ok());
         Self {
@@ -278,6 +278,21 @@ struct WalkLimits {
     unlocks_folders: bool,
 }
 
+/// A path that a walk has to visit.
+struct OpenPath {
+    path: PathBuf,
+    /// Whether a parent folder is already read-only.
+    held: bool,
+    /// Whether a parent folder is already covered.
+    covered: bool,
+}
+
+impl OpenPath {
+    fn root(path: PathBuf) -> Self {
+        Self { path, held: false, covered: false }
+    }
+}
+
 fn find_restricted(
     roots: &[PathBuf],
     refused: &SandboxRestrictions,
@@ -287,10 +302,9 @@ fn find_restricted(
 ) -> RestrictedPaths {
     let (folders, guarded) = (home.folders, !writable.is_empty());
     let mut found = RestrictedPaths::default();
-    // Each path with whether a parent folder is already read-only.
-    let mut open: Vec<(PathBuf, bool)> = roots.iter().map(|root| (root.clone(), false)).collect();
+    let mut open: Vec<OpenPath> = roots.iter().cloned().map(OpenPath::root).collect();
     let mut walked = 0;
-    while let Some((path, mut held)) = open.pop() {
+    while let Some(OpenPath { path, mut held, mut covered }) = open.pop() {
         walked += 1;
         if walked > limits.max_walked || found.covered.len() + found.read_only.len() > limits.max_found {
             found.is_incomplete = true;
@@ -318,24 +332,30 @@ fn find_restricted(
             let is_replaceable = !named && !data.is_symlink();
             found.guarded.push(GuardedPath { is_replaceable, ..GuardedPath::new(&path, &data, writable) });
         }
-        if (refused.unreadable.matches)(&path) {
+        if !covered && (refused.unreadable.matches)(&path) {
+            covered = true;
             found.covered.extend(resolve(&path).filter(|real| may_exist(real)));
-            found.links.extend(data.is_symlink().then_some(path));
-            continue;
+            found.links.extend(data.is_symlink().then(|| path.clone()));
         }
         if is_guarded {
             held = true;
+        }
+        if is_guarded && !covered {
             // A guarded link may lead to a folder of the session, which stays writable.
             let is_protected = |real: &PathBuf| may_exist(real) && (is_refused || !writable.contains(real));
             found.read_only.extend(resolve(&path).filter(is_protected));
             found.links.extend(data.is_symlink().then(|| path.clone()));
         }
-        if data.is_dir() {
+        // If a command that runs already removes a covered folder, it is no longer covered: guarded files in it must
+        // be known.
+        if data.is_dir() && (guarded || !covered) {
             if limits.unlocks_folders && data.mode() & 0o500 != 0o500 {
                 let _ = safe_file::allow_owner(&path);
             }
             match fs::read_dir(&path) {
-                Ok(inside) => open.extend(inside.flatten().map(|entry| (entry.path(), held))),
+                Ok(inside) => {
+                    open.extend(inside.flatten().map(|entry| OpenPath { path: entry.path(), held, covered }));
+                }
                 // A command may have locked it to hide what is in it, and may open it again.
                 Err(error) => found.is_incomplete |= error.kind() != std::io::ErrorKind::NotFound && is_own(data),
             }

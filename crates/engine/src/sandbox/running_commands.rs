@@ -13,7 +13,7 @@
 //!
 //! What the user approves starts beside all of them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -57,11 +57,27 @@ struct CommandList {
 #[derive(Debug)]
 struct Command {
     id: u64,
-    /// The guarded paths that existed before a command in the sandbox; `None` without a sandbox.
-    guarded_before: Option<Vec<GuardedPath>>,
+    /// What a command in the sandbox can write; `None` without a sandbox.
+    writer: Option<Writer>,
     /// `None` in the sandbox, and if the user approved it.
     name_use: Option<NameUse>,
     started_at: Instant,
+}
+
+/// A command in the sandbox that can write.
+#[derive(Debug)]
+struct Writer {
+    /// The folders and files that it can write.
+    writable: Vec<PathBuf>,
+    /// The guarded paths in them that existed before it.
+    guarded_before: Vec<GuardedPath>,
+}
+
+impl Writer {
+    /// Whether the command could have made a path: commands of subagents have folders of their own.
+    fn can_write(&self, path: &Path) -> bool {
+        self.writable.iter().any(|folder| path.starts_with(folder))
+    }
 }
 
 impl Command {
@@ -74,7 +90,7 @@ impl Command {
     }
 
     fn is_sandboxed(&self) -> bool {
-        self.guarded_before.is_some()
+        self.writer.is_some()
     }
 }
 
@@ -93,12 +109,12 @@ impl CommandList {
         is_same && !has_names
     }
 
-    fn add(&mut self, guarded_before: Option<Vec<GuardedPath>>, name_use: Option<NameUse>) -> u64 {
+    fn add(&mut self, writer: Option<Writer>, name_use: Option<NameUse>) -> u64 {
         self.last_id += 1;
-        if guarded_before.is_some() {
+        if writer.is_some() {
             self.last_writer = self.last_id;
         }
-        self.commands.push(Command { id: self.last_id, guarded_before, name_use, started_at: Instant::now() });
+        self.commands.push(Command { id: self.last_id, writer, name_use, started_at: Instant::now() });
         self.last_id
     }
 }
@@ -145,13 +161,20 @@ impl RunningCommands {
     /// Whether one of the running commands may have made a guarded path: it did not exist before.
     pub(super) fn may_have_made(&self, path: &Path) -> bool {
         let list = self.0.lock();
-        let mut before = list.commands.iter().filter_map(|command| command.guarded_before.as_ref());
-        before.any(|before| !before.iter().any(|guarded| guarded.path == path))
+        let mut writers = list.commands.iter().filter_map(|command| command.writer.as_ref());
+        let existed = |writer: &Writer| writer.guarded_before.iter().any(|guarded| guarded.path == path);
+        writers.any(|writer| writer.can_write(path) && !existed(writer))
     }
 
-    /// Adds a command in the sandbox that can write and starts now. `guarded` are the guarded paths that exist,
-    /// searched after `ended_writers` had ended: what another one made and lost since then is still among them.
-    pub(super) fn add_writer(&self, guarded: Vec<GuardedPath>, ended_writers: u64) -> Result<RunningCommand, NotAdded> {
+    /// Adds a command in the sandbox that can write in `writable` and starts now. `guarded_before` are the guarded
+    /// paths that exist, searched after `ended_writers` had ended: what another one made and lost since then is
+    /// still among them.
+    pub(super) fn add_writer(
+        &self,
+        writable: &[PathBuf],
+        guarded_before: Vec<GuardedPath>,
+        ended_writers: u64,
+    ) -> Result<RunningCommand, NotAdded> {
         let mut list = self.0.lock();
         if list.commands.iter().any(Command::uses_names) {
             return Err(NotAdded::NamesInUse);
@@ -159,7 +182,8 @@ impl RunningCommands {
         if list.ended_writers != ended_writers {
             return Err(NotAdded::SearchAgain);
         }
-        Ok(RunningCommand { id: list.add(Some(guarded), None), all: self.clone() })
+        let writer = Writer { writable: writable.to_vec(), guarded_before };
+        Ok(RunningCommand { id: list.add(Some(writer), None), all: self.clone() })
     }
 
     /// Adds a command without a sandbox that starts now. `names` is `None` if the user approved it; otherwise when it
@@ -176,15 +200,18 @@ impl RunningCommand {
     /// Returns the guarded paths that existed before the command, for the check at its end; empty if it has no
     /// sandbox.
     ///
-    /// What did not exist before this command does not count as existing for the commands that started
-    /// after it either: this one may have made it for them, and removes it or loses it now.
+    /// What did not exist before this command, where it can write, does not count as existing for the commands that
+    /// started after it either: this one may have made it for them, and removes it or loses it now.
     pub(super) fn guarded_before(&self) -> Vec<GuardedPath> {
         let mut list = self.all.0.lock();
         let Some(at) = list.commands.iter().position(|command| command.id == self.id) else { return Vec::new() };
-        let Some(before) = list.commands[at].guarded_before.clone() else { return Vec::new() };
-        let later = list.commands[at + 1..].iter_mut().filter_map(|command| command.guarded_before.as_mut());
-        later.for_each(|later| later.retain(|path| path.existed(&before)));
-        before
+        let (until, later) = list.commands.split_at_mut(at + 1);
+        let Some(writer) = until[at].writer.as_ref() else { return Vec::new() };
+        let is_kept =
+            |guarded: &GuardedPath| guarded.existed(&writer.guarded_before) || !writer.can_write(&guarded.path);
+        let later = later.iter_mut().filter_map(|command| command.writer.as_mut());
+        later.for_each(|later| later.guarded_before.retain(is_kept));
+        writer.guarded_before.clone()
     }
 }
 
@@ -203,7 +230,7 @@ mod tests {
     use super::*;
 
     fn add_writer(running: &RunningCommands) -> Result<RunningCommand, NotAdded> {
-        running.add_writer(Vec::new(), running.ended_writers())
+        running.add_writer(&[], Vec::new(), running.ended_writers())
     }
 
     fn add_by_rule(running: &RunningCommands, name_use: NameUse) -> Option<RunningCommand> {
@@ -259,7 +286,27 @@ mod tests {
         let writer = add_writer(&running).unwrap();
         let ended = running.ended_writers();
         drop(writer);
-        assert_eq!(running.add_writer(Vec::new(), ended).unwrap_err(), NotAdded::SearchAgain);
+        assert_eq!(running.add_writer(&[], Vec::new(), ended).unwrap_err(), NotAdded::SearchAgain);
         assert!(add_writer(&running).is_ok());
+    }
+
+    #[test]
+    fn what_a_command_cannot_write_still_exists_for_later_ones() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join(".npmrc");
+        std::fs::write(&path, "").unwrap();
+        let folders = [temp.path().to_owned()];
+        let guarded = || GuardedPath::new(&path, &path.symlink_metadata().unwrap(), &folders);
+        let kept = |writable: &[PathBuf]| {
+            let running = RunningCommands::default();
+            let first = running.add_writer(writable, Vec::new(), 0).unwrap();
+            let second = running.add_writer(&folders, vec![guarded()], 0).unwrap();
+            assert_eq!(running.may_have_made(&path), writable == folders);
+            drop(first);
+            second.guarded_before()
+        };
+        assert_eq!(kept(&folders), []);
+        // A subagent in a worktree has folders of its own.
+        assert_eq!(kept(&[temp.path().join("worktree")]), [guarded()]);
     }
 }

@@ -122,7 +122,7 @@ impl Sandbox {
             if profile != SandboxProfile::Workspace {
                 return Ok((policy, unwritable, None));
             }
-            match self.running.add_writer(guarded, ended) {
+            match self.running.add_writer(&policy.writable, guarded, ended) {
                 Ok(run) => return Ok((policy, unwritable, Some(run))),
                 Err(NotAdded::NamesInUse) => return Err(NAMES_IN_USE.to_owned()),
                 Err(NotAdded::SearchAgain) => {}
@@ -310,13 +310,8 @@ impl SandboxedCommand {
             settings_folders: &self.settings_folders,
             config_paths: &self.config_paths,
         };
-        // The command could not change what was covered. What matches the same rules and was
-        // created by the command is searched.
-        let covered: BTreeSet<PathBuf> = self.policy.covered.iter().cloned().collect();
-        let unreadable =
-            PathMatcher { matches: Arc::new(move |path| covered.contains(path)), ..PathMatcher::default() };
         let unwritable = self.unwritable.clone();
-        let mut refused = SandboxRestrictions { unreadable, unwritable, ..SandboxRestrictions::default() };
+        let mut refused = SandboxRestrictions { unwritable, ..SandboxRestrictions::default() };
         let before = run.guarded_before();
         let is_new = |guarded: &GuardedPath| {
             let is_kept = guarded.path == self.agent_folder || self.policy.writable.contains(&guarded.path);

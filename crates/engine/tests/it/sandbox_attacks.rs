@@ -462,3 +462,41 @@ async fn a_command_cannot_make_guarded_files_for_another_one() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_command_cannot_open_a_covered_folder_for_another_one() {
+    if !kernel_can() {
+        return;
+    }
+    let workspace = attacked_workspace(&json!({"denyRead": ["covered"]}), &[]);
+    let wait = |name: &str| format!("while [ ! -e {name} ]; do sleep 0.01; done");
+    // The folder is covered for the second command. The first one did not find it and removes it.
+    let first = format!("mkdir covered; touch made; {}; rmdir covered", wait("second"));
+    let second = format!("touch second; {}; mkdir -p covered; echo x > covered/.npmrc", wait("again"));
+    let first = async {
+        run(&workspace, &first).await;
+        workspace.write("again", "");
+    };
+    let second = async {
+        while !workspace.path("made").exists() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        run(&workspace, &second).await
+    };
+    let ((), output) = tokio::join!(first, second);
+    assert!(!workspace.path("covered/.npmrc").exists(), "{output}");
+    assert!(workspace.path("secret/.npmrc").exists() && workspace.path("secret/in/.git/config").exists(), "{output}");
+}
+
+#[tokio::test]
+async fn guarded_files_in_covered_folders_stay_where_they_are() {
+    if !kernel_can() {
+        return;
+    }
+    let workspace = attacked_workspace(&json!({"denyRead": ["secret"]}), &["deny Read(sub/**)"]);
+    workspace.write("sub/.envrc", "old\n");
+    let output = run(&workspace, "touch kept2").await;
+    for name in ["kept2", "secret/.npmrc", "secret/in/.git/config", "sub/.envrc", ".git/config"] {
+        assert!(workspace.path(name).exists(), "{name}: {output}");
+    }
+}
