@@ -11,6 +11,7 @@ use crate::path::{TargetPath, resolve};
 use config_paths::ConfigPaths;
 
 pub(crate) mod config_paths;
+pub(crate) mod named_files;
 
 /// Guarded folders, at any depth.
 pub(crate) const GUARDED_FOLDERS: [&str; 18] = [

@@ -120,10 +120,10 @@ impl McpClients {
         Ok(mcp)
     }
 
-    /// Returns the command lines of the servers that are programs.
-    pub(crate) fn command_lines(&self) -> Vec<String> {
+    /// Returns the commands of the servers that are programs, word by word.
+    pub(crate) fn command_lines(&self) -> Vec<Vec<String>> {
         let line = |server: &McpConnection| match &server.endpoint {
-            McpEndpoint::Stdio { command, args, .. } => Some(format!("{command} {}", args.join(" "))),
+            McpEndpoint::Stdio { command, args, .. } => Some([std::slice::from_ref(command), args].concat()),
             McpEndpoint::Http { .. } | McpEndpoint::Sdk => None,
         };
         self.lock().values().filter_map(line).collect()

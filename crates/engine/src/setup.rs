@@ -17,7 +17,8 @@ use crate::credential;
 use crate::definitions::{AgentDefinition, Definitions, Plugin, ProjectRules};
 use crate::error::EngineError;
 use crate::git;
-use crate::guarded_paths::config_paths::{named_programs, split_unsafe_programs};
+use crate::guarded_paths::config_paths::split_unsafe_programs;
+use crate::guarded_paths::named_files::{CommandFolders, command_words, named_files};
 use crate::hooks::Hooks;
 use crate::host::Host;
 use crate::mcp::{self, McpClients, McpFiles};
@@ -324,8 +325,8 @@ impl Launch {
         self.removed_programs.extend(removed.into_iter().map(warning));
     }
 
-    /// Returns the files and folders that flags name, and the programs that hooks, the key helper and MCP servers name
-    /// in their commands.
+    /// Returns the files and folders that flags name, and the files that hooks, the key helper and MCP servers name in
+    /// their commands.
     fn start_files(&self, settings: &Settings, mcp: &McpClients, project: &Path) -> Vec<PathBuf> {
         let is_path = |text: &&String| !text.trim_start().starts_with('{');
         let flags = self.options.settings.iter().chain(&self.options.mcp_config).filter(is_path).map(PathBuf::from);
@@ -335,8 +336,9 @@ impl Launch {
         let helpers = settings.layers.iter().filter_map(|layer| layer.known.api_key_helper.clone());
         let home = PathBuf::from(self.var("HOME").unwrap_or("/"));
         let variables = [("CLAUDE_PROJECT_DIR", project), ("HOME", home.as_path()), ("PWD", self.cwd.as_path())];
-        let commands = hooks.chain(helpers).chain(mcp.command_lines());
-        let programs = commands.flat_map(|command| named_programs(&command, &self.cwd, &variables));
+        let folders = CommandFolders { start: [&self.cwd, project], home: &home, variables: &variables };
+        let commands = hooks.chain(helpers).map(|command| command_words(&command)).chain(mcp.command_lines());
+        let programs = commands.flat_map(|words| named_files(&words, folders));
         flags.chain(plugins).map(|path| self.cwd.join(path)).chain(programs).collect()
     }
 

@@ -12,10 +12,6 @@ use crate::path::{TargetPath, may_exist, resolve};
 const CLAUDE_CONFIG_NAMES: [&str; 7] =
     ["agents", "commands", "hooks", "plugins", "settings.json", "settings.local.json", "skills"];
 
-/// Endings of the names of scripts.
-const SCRIPT_ENDINGS: [&str; 13] =
-    ["bash", "cjs", "fish", "js", "lua", "mjs", "php", "pl", "py", "rb", "sh", "ts", "zsh"];
-
 /// The paths, resolved.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ConfigPaths {
@@ -112,25 +108,6 @@ pub(crate) fn home_link_targets(home: &Path) -> Vec<PathBuf> {
     let paths = names.chain(in_config).chain(in_claude).map(|name| TargetPath::new(home.join(name)));
     let linked = paths.filter(|path| path.real.as_ref().is_some_and(|real| path.given != *real));
     linked.flat_map(|path| links_on_the_way(&path).into_iter().chain(path.real)).collect()
-}
-
-/// Returns the existing programs and scripts that the words of a command name. `variables` are replaced in it.
-pub(crate) fn named_programs(command: &str, folder: &Path, variables: &[(&str, &Path)]) -> Vec<PathBuf> {
-    let mut text = command.to_owned();
-    for (name, value) in variables {
-        let value = value.to_string_lossy();
-        text = text.replace(&format!("${{{name}}}"), &value).replace(&format!("${name}"), &value);
-    }
-    let text = text.replace(['"', '\''], "");
-    let words = text.split(|c: char| c.is_whitespace() || "=;&|<>(){}".contains(c)).filter(|word| !word.is_empty());
-    words.map(|word| folder.join(word)).filter(|path| is_program(path)).collect()
-}
-
-/// Whether a file can be run, or its name is that of a script.
-fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    let is_script = || path.extension().is_some_and(|ending| SCRIPT_ENDINGS.iter().any(|known| ending == *known));
-    path.metadata().is_ok_and(|data| data.is_file() && (data.permissions().mode() & 0o111 != 0 || is_script()))
 }
 
 /// Returns a value of `PATH` without the folders that are relative or belong to the session, and those folders.

@@ -10,6 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
 use super::{HookEnvironment, HookRun};
+use crate::guarded_paths::named_files::runs_python_code;
 
 /// The exit code of a hook that blocks.
 const BLOCKING_EXIT_CODE: i32 = 2;
@@ -66,6 +67,10 @@ impl HookProcess {
         let mut wrap = CommandWrap::with_new("sh", |shell| {
             shell.args(["-c", command]).env_clear().envs(with.env).env("CLAUDE_PROJECT_DIR", with.project_folder);
             shell.current_dir(with.root);
+            // Otherwise `python3 -c 'import json'` imports a `json.py` of the project.
+            if runs_python_code(command) {
+                shell.env("PYTHONSAFEPATH", "1");
+            }
             shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         });
         let mut child = wrap.wrap(ProcessGroup::leader()).spawn()?;
