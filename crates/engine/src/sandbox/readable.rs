@@ -135,7 +135,10 @@ fn external_git_folders(folder: &Path) -> Vec<PathBuf> {
         let text = fs::read_to_string(file).ok().filter(|text| text.len() < 4096)?;
         Some(PathBuf::from(text.trim_end().trim_start_matches("gitdir: ")))
     };
-    let Some(own) = named(&git).filter(|own| own.is_absolute()) else { return Vec::new() };
+    let Some(own) = named(&git) else { return Vec::new() };
+    if own.is_relative() {
+        return submodule_git_folder(&git, &own).into_iter().flat_map(|own| [own, git.clone()]).collect();
+    }
     if named(&own.join("gitdir")).is_none_or(|back| back != git) {
         return Vec::new();
     }
@@ -145,11 +148,43 @@ fn external_git_folders(folder: &Path) -> Vec<PathBuf> {
     common.into_iter().chain([own, git]).collect()
 }
 
+/// Returns the git folder of a submodule whose `.git` file names it by a relative path; `None` unless it is one of the
+/// repository above, and its settings say that the submodule is there.
+fn submodule_git_folder(git: &Path, named: &Path) -> Option<PathBuf> {
+    let folder = git.parent()?;
+    let own = folder.join(named).canonicalize().ok()?;
+    let is_module = |above: &Path| own.starts_with(above.join(".git/modules")) && above.join(".git/HEAD").exists();
+    folder.ancestors().skip(1).find(|above| is_module(above))?;
+    let settings = fs::read_to_string(own.join("config")).ok()?;
+    let mut worktrees = settings.lines().filter_map(|line| {
+        let (key, value) = line.split_once('=')?;
+        key.trim().eq_ignore_ascii_case("worktree").then(|| own.join(value.trim()).canonicalize().ok())?
+    });
+    worktrees.next().filter(|worktree| worktree == folder).map(|_| own)
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    #[test]
+    fn the_git_folder_of_a_submodule_is_readable_if_it_names_the_submodule() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path().canonicalize().unwrap();
+        let own = root.join(".git/modules/sub");
+        fs::create_dir_all(&own).unwrap();
+        fs::write(root.join(".git/HEAD"), "").unwrap();
+        fs::write(own.join("config"), "[core]\n\tworktree = ../../../sub\n").unwrap();
+        for name in ["sub", "other"] {
+            fs::create_dir(root.join(name)).unwrap();
+            fs::write(root.join(name).join(".git"), "gitdir: ../.git/modules/sub\n").unwrap();
+        }
+        assert_eq!(external_git_folders(&root.join("sub")), [own, root.join("sub/.git")]);
+        // The file of another folder names it too.
+        assert_eq!(external_git_folders(&root.join("other")), Vec::<PathBuf>::new());
+    }
 
     #[test]
     fn no_folder_on_path_opens_home() {
