@@ -419,7 +419,8 @@ fn unsandboxed_profile(
         // A rule that allows reading a path does not allow what a deny rule protects.
         let is_checked = !by_rule(finding) || reads(part) && has_file_restrictions(ctx);
         let files = part.redirects.iter().filter(|file| !is_standard_file(&file.target.text));
-        let uses_file = is_checked && known_commands::may_show_named_files(words);
+        let compares = is_git(words) && known_commands::git::may_compare_files(words, ctx.workspace.root());
+        let uses_file = is_checked && (known_commands::may_show_named_files(words) || compares);
         if files.clone().next().is_some() || uses_file {
             let is_after = |changing: usize| {
                 let may_overlap = script.has_loop || script.concurrency.allows(part, findings[changing].0);

@@ -175,6 +175,7 @@ fn deny_rules_match_commands_that_other_programs_run() {
         "git -C . push",
         "git -c a.b=c push",
         "git --no-pager push origin main",
+        "git --shallow-file '' push origin main",
         "git --git-dir=.git push",
         "git --git-dir .git --work-tree . push",
         "git -c alias.x='!rm y' x",
@@ -458,6 +459,9 @@ fn shells_and_settings_that_are_not_seen_are_asked_about() {
         "echo 'git push' | sudo -u me -i",
         "echo 'git push' | doas -s",
         "echo 'git push' | sudo su",
+        "echo 'git push' | ssh host",
+        "echo 'git push' | runuser me",
+        "echo 'git push' | capsh --",
         // settings of git
         "HOME=h git p",
         "env HOME=h git p",
@@ -466,6 +470,9 @@ fn shells_and_settings_that_are_not_seen_are_asked_about() {
         "export HOME=h; git p",
         "git --git-dir=oth/.git p",
         "git --git-dir oth/.git p",
+        // options that may take a value
+        "git --unknown x p",
+        "git -Cx p",
     ];
     assert_eq!(slipped(&workspace, &rules, "ask", &hidden), Vec::<String>::new());
     let usual = [
@@ -475,6 +482,8 @@ fn shells_and_settings_that_are_not_seen_are_asked_about() {
         "fakeroot make",
         "script -c make log",
         "su me -c make",
+        "runuser me -c make",
+        "ssh host make",
         "chroot x make",
         "ls | parallel echo",
         "sudo make",

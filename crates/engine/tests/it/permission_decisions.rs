@@ -182,9 +182,34 @@ fn deny_rules_hold_in_every_mode() {
 }
 
 #[test]
+fn files_that_git_compares_after_an_allowed_command_are_asked_about() {
+    let workspace = TestWorkspace::new();
+    let decide = |command: &str| {
+        workspace.bash_decision(
+            PermissionMode::Default,
+            &["allow Bash(git checkout:*)", "allow Bash(git clone:*)"],
+            command,
+        )
+    };
+    // Without a repository it compares any files.
+    assert_eq!(decide("git clone x y && git diff y/link/secret a.txt"), "ask");
+    workspace.write(".git/HEAD", "");
+    let outside = workspace.inner.root().join("../add/e.txt");
+    let outside = format!("git checkout x && git diff link/secret {}", outside.display());
+    for (command, expected) in [
+        ("git checkout x && git diff link/secret ../add/e.txt", "ask"),
+        (outside.as_str(), "ask"),
+        ("git checkout x && git diff origin/main HEAD -- src", "allow"),
+        ("git checkout x && git diff main..origin/main", "allow"),
+    ] {
+        assert_eq!(decide(command), expected, "{command}");
+    }
+}
+
+#[test]
 fn commands_are_allowed_part_by_part() {
     let workspace = TestWorkspace::new();
-    let table: [(&[&str], &str, &str); 32] = [
+    let table: [(&[&str], &str, &str); 35] = [
         (&[], "cd . && git status", "allow"),
         (&["allow Bash(git status:*)"], "cd . && git status", "allow"),
         (&["allow Bash(git status:*)"], "cd sub && git status", "ask"),
@@ -192,6 +217,9 @@ fn commands_are_allowed_part_by_part() {
         // The checkout may have made a link to the file.
         (&["allow Bash(git checkout:*)", "allow Bash(cat:*)", "deny Read(./.env)"], "git checkout x && cat n", "ask"),
         (&["allow Bash(git checkout:*)", "allow Bash(cat:*)"], "git checkout x && cat n", "allow"),
+        (&["allow Bash(make:*)"], "make | sed -n 1,5p", "allow"),
+        (&["allow Bash(make:*)"], "make | column -s , -t", "allow"),
+        (&["allow Bash(make:*)"], "make; sed -n 1,5p a.txt", "ask"),
         (&["allow Bash(npm test)", "allow Bash(git add:*)"], "git add . && git status", "allow"),
         (
             &["allow Bash(git:*)", "deny Read(.env)"],
@@ -264,6 +292,9 @@ fn wildcards_and_variables_are_read_in_the_sandbox() {
         ("hexdump -C a.md", "read"),
         ("git describe --tags; git tag --list; git branch --list", "read"),
         ("git reflog -n 5; git reflog", "read"),
+        ("git --version && git ls-tree -r HEAD && git cat-file -p HEAD:a.md", "read"),
+        ("git merge-base HEAD HEAD; git check-ignore -v a.md; git for-each-ref --sort=refname", "read"),
+        ("git rev-list --count HEAD; git describe --always --dirty; git grep -n main", "read"),
         ("git config --get user.name", "read"),
         ("node --version && python3 --version", "read"),
         ("uptime; free -h; printenv HOME", "read"),
@@ -307,6 +338,10 @@ fn wildcards_and_variables_are_read_in_the_sandbox() {
         ("hexdump -f a.md", "ask"),
         ("xxd a.md b", "ask"),
         ("git reflog expire --all", "ask"),
+        ("git grep -O main", "ask"),
+        ("git grep --no-index main", "ask"),
+        ("git cat-file --textconv HEAD:a.md", "ask"),
+        ("git --shallow-file x status", "ask"),
         ("git config --get user.name x", "ask"),
         ("git config user.name", "ask"),
         ("node --version x", "ask"),

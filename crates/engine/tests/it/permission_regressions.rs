@@ -110,7 +110,13 @@ fn a_literal_rule_for_git_covers_the_repository_of_the_session() {
         assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules_for_wrappers, command), "ask", "{command}");
     }
     workspace.inner.set_cwd(workspace.inner.root());
-    for command in ["git -C nested status", "git --git-dir=nested status", "git --work-tree=. status"] {
+    for command in [
+        "git -C nested status",
+        "git --git-dir=nested status",
+        "git --work-tree=. status",
+        "git --shallow-file x -C nested status",
+        "git --unknown x -C nested status",
+    ] {
         assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules_for_wrappers, command), "ask", "{command}");
     }
     for command in ["git -C sub status", "git -C . log", "env LANG=C git status"] {

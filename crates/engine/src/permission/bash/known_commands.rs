@@ -192,7 +192,8 @@ const ATTRIBUTE_COMMANDS: &str = "[ basename cd dirname df du echo exit false fi
                           stat test true uname which whoami :";
 
 /// Filters with their short options whose value may be the next word.
-const VALUE_OPTIONS: [(&str, &str); 8] = [
+const VALUE_OPTIONS: [(&str, &str); 9] = [
+    ("column", "cos"),
     ("cut", "bcdf"),
     ("egrep", "ABCem"),
     ("fgrep", "ABCem"),
@@ -253,6 +254,7 @@ pub(super) fn is_plain(words: &[Word], allows_git: bool) -> bool {
         "test" => is_file_test(rest),
         "[" => rest.split_last().is_some_and(|(last, rest)| last.text == "]" && is_file_test(rest)),
         "printenv" | "printf" | "rg" | "strings" => false,
+        "sed" => prints_lines(rest),
         name => READ_COMMANDS.iter().any(|known| known.0 == name),
     }
 }
@@ -427,7 +429,8 @@ pub(super) fn may_show_named_files(words: &[Word]) -> bool {
         }
     }
     let has_pattern_option = options(rest).iter().any(|option| !option.starts_with("--") && option.contains('e'));
-    let patterns = usize::from(name.ends_with("grep") && !has_pattern_option);
+    // The script of `sed`, which only prints lines here, is no file either.
+    let patterns = usize::from(name == "sed" || name.ends_with("grep") && !has_pattern_option);
     named > patterns
 }
 

@@ -63,7 +63,12 @@ const STDIN_INTERPRETERS: &str = "\
 const GIT_RUNNING_SUBCOMMANDS: &str = "config bisect submodule rebase filter-branch difftool mergetool for-each-repo \
     daemon instaweb merge-index remote-ext send-email";
 /// Options of git before the subcommand that take a value.
-pub(super) const GIT_VALUE_OPTIONS: &str = "-C -c --attr-source --config-env --git-dir --namespace --work-tree";
+pub(super) const GIT_VALUE_OPTIONS: &str =
+    "-C -c --attr-source --config-env --git-dir --namespace --shallow-file --super-prefix --work-tree";
+/// Options of git before the subcommand that take no value. Another one may hide which word is the subcommand.
+const GIT_PLAIN_OPTIONS: &str = "-P -h -p -v --bare --exec-path --glob-pathspecs --help --html-path --icase-pathspecs \
+    --info-path --literal-pathspecs --man-path --no-advice --no-lazy-fetch --no-optional-locks --no-pager \
+    --no-replace-objects --noglob-pathspecs --paginate --version";
 
 /// What the variables begin with that contain settings for git.
 const GIT_SETTINGS_PREFIX: &str = "GIT_CONFIG";
@@ -72,8 +77,9 @@ const GIT_SETTINGS_PREFIX: &str = "GIT_CONFIG";
 const GIT_FOLDER_VARIABLES: [&str; 5] = ["HOME", "XDG_CONFIG_HOME", "GIT_DIR", "GIT_COMMON_DIR", "GIT_EXEC_PATH"];
 
 /// Wrappers that start a shell if they are given no command, with the number of operands before the command.
-const SHELL_STARTERS: [(&str, usize); 20] = [
+const SHELL_STARTERS: [(&str, usize); 23] = [
     ("aa-exec", 0),
+    ("capsh", 0),
     ("chroot", 1),
     ("fakechroot", 0),
     ("fakeroot", 0),
@@ -87,9 +93,11 @@ const SHELL_STARTERS: [(&str, usize); 20] = [
     ("nsenter", 0),
     ("parallel", 0),
     ("proot", 0),
+    ("runuser", 1),
     ("script", 1),
     ("setarch", 1),
     ("sg", 1),
+    ("ssh", 1),
     ("su", 1),
     ("unshare", 0),
     ("x86_64", 0),
@@ -350,6 +358,7 @@ impl PossibleCommands {
                 break;
             }
             words = rest;
+            self.runs_unknown |= !is_known_git_option(&option.text);
             // Settings of another folder may define an alias.
             let foreign = ["--git-dir", "--exec-path="];
             self.runs_unknown |= foreign.iter().any(|start| option.text.starts_with(start));
@@ -462,10 +471,11 @@ impl PossibleCommands {
             let mut folder = PathBuf::new();
             let mut rest = words[1..].iter();
             while let Some(option) = rest.next().filter(|word| word.text.starts_with('-')) {
-                let names = ["--git-dir", "--work-tree", "--namespace", "--exec-path"];
+                let names = ["--git-dir", "--work-tree", "--namespace", "--exec-path", "--shallow-file"];
                 match option.text.as_str() {
                     "-C" => folder.push(&rest.next().filter(|word| word.is_literal)?.text),
                     text if names.iter().any(|name| text.starts_with(name)) || !option.is_literal => return None,
+                    text if !is_known_git_option(text) => return None,
                     text if contains_word(GIT_VALUE_OPTIONS, text) => drop(rest.next()),
                     _ => {}
                 }
@@ -540,9 +550,17 @@ fn starts_shell(name: &str, words: &[Word]) -> bool {
     let operands = (0..words.len()).filter(is_operand).count();
     match name {
         "sudo" | "doas" => operands == 0 && (has_letter(&['s', 'i']) || is_told("--shell") || is_told("--login")),
-        "script" | "sg" | "su" if has_letter(&['c']) || is_told("--c") || is_told("--session-command") => false,
+        "runuser" | "script" | "sg" | "su" if has_letter(&['c']) || is_told("--c") || is_told("--session-command") => {
+            false
+        }
         _ => SHELL_STARTERS.iter().any(|(starter, before)| *starter == name && operands <= *before),
     }
+}
+
+/// Whether an option of git before the subcommand is known, with a value in the same word only if it is a long one.
+pub(super) fn is_known_git_option(option: &str) -> bool {
+    let name = if option.starts_with("--") { option.split('=').next().unwrap_or(option) } else { option };
+    contains_word(GIT_VALUE_OPTIONS, name) || contains_word(GIT_PLAIN_OPTIONS, name)
 }
 
 /// Whether a script runs git and sets a variable that chooses which settings git reads.

@@ -2,17 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{contains_word, dashed_words, options};
+use super::{contains_word, dashed_words, operands, options};
 use crate::guarded_paths::is_repository_folder;
 use crate::path::resolve;
-use crate::permission::bash::possible_commands::GIT_VALUE_OPTIONS;
+use crate::permission::bash::possible_commands::{GIT_VALUE_OPTIONS, is_known_git_option};
 use crate::permission::shell::Word;
 
 /// Subcommands that change nothing.
-const READ_ONLY_SUBCOMMANDS: &str = "status diff log show rev-parse ls-files blame shortlog";
+const READ_ONLY_SUBCOMMANDS: &str = "blame cat-file check-ignore count-objects describe diff for-each-ref grep log ls-files \
+    ls-tree merge-base name-rev rev-list rev-parse shortlog show status";
 
 /// Command lines that change nothing in exactly this form.
 const READ_ONLY_COMMAND_LINES: [&str; 16] = [
+    "--version",
     "branch",
     "branch --show-current",
     "branch --list",
@@ -20,7 +22,6 @@ const READ_ONLY_COMMAND_LINES: [&str; 16] = [
     "branch -r",
     "branch -v",
     "branch -vv",
-    "describe --tags",
     "reflog",
     "remote",
     "remote -v",
@@ -32,15 +33,18 @@ const READ_ONLY_COMMAND_LINES: [&str; 16] = [
 ];
 
 /// Long options with which git neither writes files, runs programs nor reads other files.
-const SAFE_LONG_OPTIONS: &str = "--abbrev --abbrev-commit --abbrev-ref --after --all --author --before --branch --branches --cached \
-    --check --cherry --color --committer --date --date-order --decorate --deleted --diff-filter --dirstat \
-    --exclude-standard --exit-code --find-renames --first-parent --follow --format --git-dir --graph --grep --histogram \
-    --ignore-all-space --ignore-space-change --ignored --is-inside-work-tree --left-right --line-porcelain \
-    --max-count --merges --minimal --modified --name-only --name-status --no-color --no-ext-diff --no-merges --no-patch \
-    --no-renames --no-textconv --numbered --numstat --oneline --others --patch --patience --porcelain --pretty --quiet \
-    --raw --remotes --reverse --short --shortstat --show-cdup --show-current --show-prefix --show-stash --show-toplevel \
-    --since --skip --staged --stat --summary --symbolic-full-name --tags --topo-order --unified --until \
-    --untracked-files --verify --word-diff";
+const SAFE_LONG_OPTIONS: &str = "--abbrev --abbrev-commit --abbrev-ref --after --all --always --author --before --branch --branches --cached \
+    --check --cherry --color --committer --contains --count --date --date-order --decorate --deleted \
+    --diff-filter --dirstat --dirty --exact-match --exclude-standard --exit-code --extended-regexp \
+    --files-with-matches --find-renames --first-parent --fixed-strings --follow --format --full-name --full-tree \
+    --git-dir --graph --grep --histogram --ignore-all-space --ignore-case --ignore-space-change --ignored \
+    --is-ancestor --is-inside-work-tree --left-right --line-number --line-porcelain --long --match --max-count \
+    --merged --merges --minimal --modified --name-only --name-status --no-color --no-ext-diff --no-merged \
+    --no-merges --no-patch --no-renames --no-textconv --numbered --numstat --object-only --oneline --others \
+    --patch --patience --perl-regexp --points-at --porcelain --pretty --quiet --raw --remotes --reverse --short \
+    --shortstat --show-cdup --show-current --show-prefix --show-stash --show-toplevel --since --skip --sort \
+    --staged --stat --summary --symbolic-full-name --tags --topo-order --unified --until --untracked-files \
+    --verify --word-diff --word-regexp";
 
 /// Subcommands that may run without a sandbox beside a git command that a rule allows.
 pub(super) const PLAIN_SUBCOMMANDS: &str = "branch diff log rev-parse show status";
@@ -201,7 +205,8 @@ pub(super) fn may_show_contents(mut words: &[Word]) -> bool {
         && option.text.starts_with('-')
     {
         // A setting may make any command show more.
-        if option.text.starts_with("-c") || option.text.starts_with("--config-env") {
+        let is_setting = option.text.starts_with("-c") || option.text.starts_with("--config-env");
+        if is_setting || !is_known_git_option(&option.text) {
             return true;
         }
         let values = if contains_word(GIT_VALUE_OPTIONS, &option.text) { 1 } else { 0 };
@@ -228,6 +233,15 @@ pub(super) fn may_show_contents(mut words: &[Word]) -> bool {
     // A list of stashes takes the options of `log`.
     let is_list = *name == "stash" && rest.iter().any(|word| word.text == "list");
     rest.iter().any(shows) || !options(rest).iter().all(is_known) || is_list && !options(rest).is_empty()
+}
+
+/// Whether a git command compares two files by name, as `diff` does in the repository of `root` if one of them is outside
+/// of it, and always if there is none. It then follows links on the way.
+pub(in crate::permission::bash) fn may_compare_files(words: &[Word], root: &Path) -> bool {
+    let named = operands(words.get(1..).unwrap_or_default());
+    let Some(names) = named.iter().position(|word| *word == "diff").map(|at| &named[at + 1..]) else { return false };
+    let leads_out = |name: &&str| name.starts_with('/') || name.split('/').any(|part| part == "..");
+    names.len() > 1 && (names.iter().any(leads_out) || find_repository(root) == Repository::None)
 }
 
 /// Whether git in `folder` uses the same repository as in `root`, with a plain `.git` folder.
