@@ -63,9 +63,8 @@ impl LoggedShape {
         }
         let json = Json::from_serialize(&SystemAndTools { system: request.system_blocks(), tools });
         // A tool whose schema nests too deeply leaves nothing to log.
-        let value = json.to_value();
-        if !value.is_null() {
-            (shape.hash, shape.json) = (json_hash(&value), json);
+        if let Some(hash) = json_hash(&json) {
+            (shape.hash, shape.json) = (hash, json);
         }
         shape
     }

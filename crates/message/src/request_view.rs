@@ -201,10 +201,7 @@ impl PromptPart {
 
     /// JSON with sorted keys, which is equal for blocks that differ only in the order of keys.
     pub fn canonical_json(&self) -> Vec<u8> {
-        let mut text = Vec::with_capacity(self.text.len());
-        let value: Value = serde_json::from_str(&self.text).unwrap_or_default();
-        crate::hash::write_canonical(&value, &mut text);
-        text
+        crate::hash::canonical_json(&self.text)
     }
 
     fn from_value(value: Value) -> Self {
