@@ -125,13 +125,13 @@ impl PriceTable {
         })?;
         let mut models: BTreeMap<String, Vec<Price>> = BTreeMap::new();
         for row in file.price {
-            let line = line_number_at(text, row.span().start);
+            let start = row.span().start;
             let PriceRow { names, price } = row.into_inner();
             for model in names {
                 let prices = models.entry(model.clone()).or_default();
                 let from = price.effective_from;
                 let Err(at) = prices.binary_search_by_key(&from, |price| price.effective_from) else {
-                    let origin = origin.to_owned();
+                    let (origin, line) = (origin.to_owned(), line_number_at(text, start));
                     return Err(PriceError::Duplicate { origin, line, model, from });
                 };
                 prices.insert(at, price.clone());
