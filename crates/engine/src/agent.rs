@@ -50,7 +50,7 @@ pub async fn run(
     out: impl Write + Send + 'static,
     err: impl Write + Send + 'static,
 ) -> Result<u8, EngineError> {
-    let mut launch = Launch { options, env, cwd, worktree: None, removed_programs: Vec::new() };
+    let mut launch = Launch::new(options, env, cwd);
     launch.remove_unsafe_programs(&[]);
     let stdin = Stdin::open(&mut launch.options).await?;
     launch.enter_worktree()?;

@@ -22,8 +22,7 @@ pub struct AuthStatus {
 /// Finds the API key that a session would use, in the environment or in the user's and managed
 /// settings. Fails if settings or the API address cannot be read.
 pub fn auth_status(env: BTreeMap<String, String>, cwd: &Path) -> Result<AuthStatus, EngineError> {
-    let removed_programs = Vec::new();
-    let mut launch = Launch { options: Options::default(), env, cwd: cwd.to_owned(), worktree: None, removed_programs };
+    let mut launch = Launch::new(Options::default(), env, cwd.to_owned());
     let settings = launch.take_trusted_settings()?;
     let in_env = Endpoint::from_env(|name| launch.var(name).map(str::to_owned))?.credential;
     let credential = in_env.or_else(|| credential::helper(&settings, &launch.env, cwd).map(Credential::Helper));

@@ -17,7 +17,7 @@ use crate::setup::Launch;
 /// project that the user has not approved are not among them. Fails if settings cannot be read.
 pub async fn mcp_status(env: BTreeMap<String, String>, cwd: &Path) -> Result<Vec<McpServerStatus>, EngineError> {
     let options = Options { no_persistence: true, format: Format::StreamJson, ..Options::default() };
-    let mut launch = Launch { options, env, cwd: cwd.to_owned(), worktree: None, removed_programs: Vec::new() };
+    let mut launch = Launch::new(options, env, cwd.to_owned());
     launch.remove_unsafe_programs(&[]);
     let new_session = ResumePoint::choose(&launch.options, &launch.config_folder(), &launch.cwd)?;
     let failed = |source| EngineError::Setup { what: "a thread for output", source };

@@ -22,6 +22,9 @@ fn follow_links(path: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
     if path.as_os_str().len() > MAX_PATH_BYTES {
         return None;
     }
+    if is_free_of_links(path) {
+        return Some((path.components().collect(), Vec::new()));
+    }
     let mut ahead: VecDeque<OsString> = VecDeque::new();
     push_components_front(&mut ahead, path);
     let mut real = PathBuf::new();
@@ -46,6 +49,21 @@ fn follow_links(path: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
         }
     }
     Some((real, links))
+}
+
+/// Whether an absolute path exists and has no links and no `..`, so that it resolves to itself. This takes one system
+/// call instead of one for each component; `false` also if it cannot be found out.
+#[cfg(target_os = "linux")]
+fn is_free_of_links(path: &Path) -> bool {
+    use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+    let is_plain = path.is_absolute() && !path.components().any(|part| part == Component::ParentDir);
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    is_plain && openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_free_of_links(_: &Path) -> bool {
+    false
 }
 
 /// Resolves `folder` and returns the path of `name` in it; `None` if `name` itself leads through a link.
@@ -128,5 +146,38 @@ fn push_components_front(ahead: &mut VecDeque<OsString>, path: &Path) {
     let names = path.components().filter(|part| !matches!(part, Component::CurDir));
     for part in names.collect::<Vec<_>>().into_iter().rev() {
         ahead.push_front(part.as_os_str().to_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn paths_resolve_as_the_system_resolves_them() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        fs::write(root.join("a/file"), "").unwrap();
+        symlink("a/b", root.join("link")).unwrap();
+        symlink("missing", root.join("broken")).unwrap();
+        symlink("loop", root.join("loop")).unwrap();
+        let check = |path: &str, expected: Option<&str>, links: usize| {
+            let target = TargetPath::new(root.join(path));
+            assert_eq!(target.real, expected.map(|path| root.join(path)), "{path}");
+            assert_eq!(target.links.len(), links, "{path}");
+        };
+        check("a/b", Some("a/b"), 0);
+        check("a//./b/", Some("a/b"), 0);
+        check("a/file", Some("a/file"), 0);
+        check("a/new/x", Some("a/new/x"), 0);
+        check("link", Some("a/b"), 1);
+        check("link/../file", Some("a/file"), 1);
+        check("a/../link/x", Some("a/b/x"), 1);
+        check("broken", Some("missing"), 1);
+        check("loop", None, 0);
     }
 }

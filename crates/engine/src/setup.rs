@@ -60,9 +60,16 @@ pub(crate) struct Launch {
     pub(crate) worktree: Option<WorktreeSession>,
     /// A warning for each folder that was removed from `PATH`.
     pub(crate) removed_programs: Vec<String>,
+    /// The value of `PATH` from which the unsafe folders were removed, and the folders of the session by which they
+    /// were recognised.
+    pub(crate) safe_programs: Option<(OsString, Vec<PathBuf>)>,
 }
 
 impl Launch {
+    pub(crate) fn new(options: Options, env: BTreeMap<String, String>, cwd: PathBuf) -> Self {
+        Self { options, env, cwd, worktree: None, removed_programs: Vec::new(), safe_programs: None }
+    }
+
     pub(crate) fn var(&self, name: &str) -> Option<&str> {
         self.env.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
@@ -314,15 +321,24 @@ impl Launch {
     /// Removes the folders from `PATH` in which any file of the session would be a program: relative ones, and those
     /// of the session. A folder of programs inside the session's is guarded instead.
     pub(crate) fn remove_unsafe_programs(&mut self, further: &[String]) {
-        let Some(path) = self.env.get("PATH") else { return };
+        let Some(path) = self.env.get("PATH").map(OsString::from) else { return };
         let further = further.iter().map(PathBuf::from).chain(self.options.add_dirs.iter().cloned());
         let session: Vec<PathBuf> = further.map(|folder| self.cwd.join(folder)).chain([self.cwd.clone()]).collect();
-        let (kept, removed) = split_unsafe_programs(path.as_ref(), &session);
-        if let Some(kept) = kept.and_then(|kept| kept.into_string().ok()) {
-            self.env.insert("PATH".to_owned(), kept);
+        if self.has_safe_programs(&path, &session) {
+            return;
         }
+        let (kept, removed) = split_unsafe_programs(&path, &session);
+        if let Some(kept) = kept.as_ref().and_then(|kept| kept.to_str()) {
+            self.env.insert("PATH".to_owned(), kept.to_owned());
+        }
+        self.safe_programs = Some((kept.unwrap_or(path), session));
         let warning = |folder: PathBuf| format!("PATH: '{}', which is a folder of the session", folder.display());
         self.removed_programs.extend(removed.into_iter().map(warning));
+    }
+
+    /// Whether the unsafe folders of this `PATH` were removed before, for the same folders of the session.
+    fn has_safe_programs(&self, path: &OsStr, session: &[PathBuf]) -> bool {
+        self.safe_programs.as_ref().is_some_and(|(safe, folders)| safe == path && folders == session)
     }
 
     /// Returns the files and folders that flags name, and the files that hooks, the key helper and MCP servers name in
@@ -470,7 +486,9 @@ impl Launch {
         let session: Vec<PathBuf> =
             folders.iter().map(|folder| self.cwd.join(folder)).chain([self.cwd.clone()]).collect();
         let path = env.get(OsStr::new("PATH")).cloned().unwrap_or_default();
-        if let (Some(kept), _) = split_unsafe_programs(&path, &session) {
+        if !self.has_safe_programs(&path, &session)
+            && let (Some(kept), _) = split_unsafe_programs(&path, &session)
+        {
             env.insert("PATH".into(), kept);
         }
         let options = tool::WorkspaceOptions {
