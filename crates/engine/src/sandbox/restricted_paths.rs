@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 use notify::event::{EventKind, ModifyKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
@@ -109,12 +110,19 @@ pub(super) struct GuardedPath {
     /// Whether another file may have taken its name because programs outside the sandbox replaced it:
     /// a file that a rule refuses to change, or a part of a repository, which git replaces.
     is_replaceable: bool,
+    /// Whether only a rule refuses to change it.
+    is_by_rule: bool,
 }
 
 impl GuardedPath {
     /// Whether the path existed before.
     pub(super) fn existed(&self, before: &[Self]) -> bool {
         before.iter().any(|old| old == self || old.is_replaceable && old.path == self.path)
+    }
+
+    /// Whether only a rule refuses to change it.
+    pub(super) fn is_by_rule(&self) -> bool {
+        self.is_by_rule
     }
 
     pub(super) fn new(path: &Path, data: &fs::Metadata, writable: &[PathBuf]) -> Self {
@@ -126,17 +134,19 @@ impl GuardedPath {
             link: data.is_symlink().then(|| fs::read_link(path).unwrap_or_default()),
             target: target.as_ref().map(FileId::new),
             is_replaceable: false,
+            is_by_rule: false,
         }
     }
 }
 
-/// Device and inode of a file.
+/// Device, inode and time of creation of a file: a new file may get the inode of a removed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct FileId(u64, u64);
+struct FileId(u64, u64, Option<SystemTime>);
 
 impl FileId {
     fn new(data: &fs::Metadata) -> Self {
-        Self(data.dev(), data.ino())
+        // Not every file system knows the time.
+        Self(data.dev(), data.ino(), data.created().ok())
     }
 
     /// Returns the identity of the file or link at a path; `None` if there is none.
@@ -330,7 +340,9 @@ fn find_restricted(
         if is_guarded {
             // The command itself can replace a link, which cannot be made read-only.
             let is_replaceable = !named && !data.is_symlink();
-            found.guarded.push(GuardedPath { is_replaceable, ..GuardedPath::new(&path, &data, writable) });
+            let is_by_rule = is_refused && !named && !is_part;
+            let guarded = GuardedPath::new(&path, &data, writable);
+            found.guarded.push(GuardedPath { is_replaceable, is_by_rule, ..guarded });
         }
         if !covered && (refused.unreadable.matches)(&path) {
             covered = true;

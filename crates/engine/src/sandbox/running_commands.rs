@@ -67,16 +67,27 @@ struct Command {
 /// A command in the sandbox that can write.
 #[derive(Debug)]
 struct Writer {
-    /// The folders and files that it can write.
-    writable: Vec<PathBuf>,
-    /// The guarded paths in them that existed before it.
+    access: WriteAccess,
+    /// The guarded paths that existed before it.
     guarded_before: Vec<GuardedPath>,
 }
 
+/// What a command in the sandbox can write.
+#[derive(Debug, Clone, Default)]
+pub(super) struct WriteAccess {
+    /// The folders and files that it can write.
+    pub(super) writable: Vec<PathBuf>,
+    /// Those inside them that it cannot.
+    pub(super) read_only: Vec<PathBuf>,
+    /// Version of the rules that were applied.
+    pub(super) rules_version: u64,
+}
+
 impl Writer {
-    /// Whether the command could have made a path: commands of subagents have folders of their own.
+    /// Whether the command could have made a guarded path: commands of subagents have folders of their own.
     fn can_write(&self, path: &Path) -> bool {
-        self.writable.iter().any(|folder| path.starts_with(folder))
+        let is_inside = |folders: &[PathBuf]| folders.iter().any(|folder| path.starts_with(folder));
+        is_inside(&self.access.writable) && !is_inside(&self.access.read_only)
     }
 }
 
@@ -166,12 +177,12 @@ impl RunningCommands {
         writers.any(|writer| writer.can_write(path) && !existed(writer))
     }
 
-    /// Adds a command in the sandbox that can write in `writable` and starts now. `guarded_before` are the guarded
+    /// Adds a command in the sandbox that can write and starts now. `guarded_before` are the guarded
     /// paths that exist, searched after `ended_writers` had ended: what another one made and lost since then is
     /// still among them.
     pub(super) fn add_writer(
         &self,
-        writable: &[PathBuf],
+        access: WriteAccess,
         guarded_before: Vec<GuardedPath>,
         ended_writers: u64,
     ) -> Result<RunningCommand, NotAdded> {
@@ -182,7 +193,7 @@ impl RunningCommands {
         if list.ended_writers != ended_writers {
             return Err(NotAdded::SearchAgain);
         }
-        let writer = Writer { writable: writable.to_vec(), guarded_before };
+        let writer = Writer { access, guarded_before };
         Ok(RunningCommand { id: list.add(Some(writer), None), all: self.clone() })
     }
 
@@ -207,10 +218,15 @@ impl RunningCommand {
         let Some(at) = list.commands.iter().position(|command| command.id == self.id) else { return Vec::new() };
         let (until, later) = list.commands.split_at_mut(at + 1);
         let Some(writer) = until[at].writer.as_ref() else { return Vec::new() };
-        let is_kept =
-            |guarded: &GuardedPath| guarded.existed(&writer.guarded_before) || !writer.can_write(&guarded.path);
-        let later = later.iter_mut().filter_map(|command| command.writer.as_mut());
-        later.for_each(|later| later.guarded_before.retain(is_kept));
+        for later in later.iter_mut().filter_map(|command| command.writer.as_mut()) {
+            let has_new_rules = later.access.rules_version != writer.access.rules_version;
+            later.guarded_before.retain(|guarded| {
+                guarded.existed(&writer.guarded_before)
+                    || !writer.can_write(&guarded.path)
+                    // The rules of this command did not name it.
+                    || has_new_rules && guarded.is_by_rule()
+            });
+        }
         writer.guarded_before.clone()
     }
 }
@@ -230,7 +246,7 @@ mod tests {
     use super::*;
 
     fn add_writer(running: &RunningCommands) -> Result<RunningCommand, NotAdded> {
-        running.add_writer(&[], Vec::new(), running.ended_writers())
+        running.add_writer(WriteAccess::default(), Vec::new(), running.ended_writers())
     }
 
     fn add_by_rule(running: &RunningCommands, name_use: NameUse) -> Option<RunningCommand> {
@@ -286,27 +302,33 @@ mod tests {
         let writer = add_writer(&running).unwrap();
         let ended = running.ended_writers();
         drop(writer);
-        assert_eq!(running.add_writer(&[], Vec::new(), ended).unwrap_err(), NotAdded::SearchAgain);
+        assert_eq!(running.add_writer(WriteAccess::default(), Vec::new(), ended).unwrap_err(), NotAdded::SearchAgain);
         assert!(add_writer(&running).is_ok());
     }
 
     #[test]
     fn what_a_command_cannot_write_still_exists_for_later_ones() {
         let temp = tempfile::tempdir().unwrap();
-        let path = temp.path().join(".npmrc");
+        let path = temp.path().join("sub/.npmrc");
+        std::fs::create_dir(temp.path().join("sub")).unwrap();
         std::fs::write(&path, "").unwrap();
-        let folders = [temp.path().to_owned()];
-        let guarded = || GuardedPath::new(&path, &path.symlink_metadata().unwrap(), &folders);
-        let kept = |writable: &[PathBuf]| {
+        let all = vec![temp.path().to_owned()];
+        let access = |writable: &[PathBuf], read_only: &[PathBuf]| WriteAccess {
+            writable: writable.to_vec(),
+            read_only: read_only.to_vec(),
+            rules_version: 1,
+        };
+        let guarded = || GuardedPath::new(&path, &path.symlink_metadata().unwrap(), &all);
+        let kept = |first: WriteAccess| {
             let running = RunningCommands::default();
-            let first = running.add_writer(writable, Vec::new(), 0).unwrap();
-            let second = running.add_writer(&folders, vec![guarded()], 0).unwrap();
-            assert_eq!(running.may_have_made(&path), writable == folders);
+            let first = running.add_writer(first, Vec::new(), 0).unwrap();
+            let second = running.add_writer(access(&all, &[]), vec![guarded()], 0).unwrap();
             drop(first);
             second.guarded_before()
         };
-        assert_eq!(kept(&folders), []);
-        // A subagent in a worktree has folders of its own.
-        assert_eq!(kept(&[temp.path().join("worktree")]), [guarded()]);
+        assert_eq!(kept(access(&all, &[])), []);
+        // A subagent in a worktree has folders of its own, and the session cannot write in them.
+        assert_eq!(kept(access(&[temp.path().join("worktree")], &[])), [guarded()]);
+        assert_eq!(kept(access(&all, &[temp.path().join("sub")])), [guarded()]);
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::launchers::{Launched, Launchers};
 use super::policy::{NetworkAccess, Policy};
 use super::restricted_paths::{GuardedPath, PathMatcher, SandboxRestrictions, find_guarded_paths, find_settings};
-use super::running_commands::{NotAdded, RunningCommand};
+use super::running_commands::{NotAdded, RunningCommand, WriteAccess};
 use super::session_sandbox::{Sandbox, SandboxLevel};
 use super::{CommandContext, SandboxProfile, readable};
 use crate::clock::random_id;
@@ -122,7 +122,12 @@ impl Sandbox {
             if profile != SandboxProfile::Workspace {
                 return Ok((policy, unwritable, None));
             }
-            match self.running.add_writer(&policy.writable, guarded, ended) {
+            let access = WriteAccess {
+                writable: policy.writable.clone(),
+                read_only: policy.read_only.clone(),
+                rules_version: self.restrictions.read().0,
+            };
+            match self.running.add_writer(access, guarded, ended) {
                 Ok(run) => return Ok((policy, unwritable, Some(run))),
                 Err(NotAdded::NamesInUse) => return Err(NAMES_IN_USE.to_owned()),
                 Err(NotAdded::SearchAgain) => {}
@@ -328,8 +333,9 @@ impl SandboxedCommand {
             let made: Vec<(PathBuf, io::Result<PathBuf>)> = made.map(|(moved, path)| (path, moved)).collect();
             // A guarded folder may contain guarded files, which its new name does not disable. Rules
             // are not applied again: they may match the new name too.
-            let folders =
-                made.iter().filter_map(|(_, moved)| moved.as_ref().ok()).filter_map(|moved| moved.read_dir().ok());
+            let moved = made.iter().filter_map(|(_, moved)| moved.as_ref().ok());
+            // A link may lead out of the session's folders.
+            let folders = moved.filter(|moved| !moved.is_symlink()).filter_map(|moved| moved.read_dir().ok());
             let entries: Vec<PathBuf> = folders.flatten().flatten().map(|entry| entry.path()).collect();
             refused.unwritable = PathMatcher::default();
             all.extend(made);

@@ -489,6 +489,19 @@ async fn a_command_cannot_open_a_covered_folder_for_another_one() {
 }
 
 #[tokio::test]
+async fn a_guarded_link_that_was_made_is_not_followed() {
+    if !kernel_can() {
+        return;
+    }
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join(".npmrc"), "old").unwrap();
+    let workspace = attacked_workspace(&json!({}), &[]);
+    let output = run(&workspace, &format!("ln -s {} .vscode", outside.path().display())).await;
+    assert!(output.contains(".vscode") && !output.contains(".npmrc"), "{output}");
+    assert!(outside.path().join(".npmrc").exists() && !workspace.path(".vscode").is_symlink());
+}
+
+#[tokio::test]
 async fn guarded_files_in_covered_folders_stay_where_they_are() {
     if !kernel_can() {
         return;
