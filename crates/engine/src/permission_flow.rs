@@ -232,6 +232,9 @@ impl AgentContext<'_> {
             return PermissionOutcome::Allowed { input, target: resolved, decision, hook_outcome, profile };
         }
         let target = file_target(&call.name, &input.to_value(), self.workspace);
+        // The file that was shown was approved, not where its name leads by now.
+        let is_same = |target: &TargetPath| resolved.as_ref().is_some_and(|resolved| resolved.given == target.given);
+        let target = if target.as_ref().is_some_and(is_same) { resolved } else { target };
         match self.evaluate_rules(&call.name, &input, target.as_ref()) {
             Decision::Deny { message, reason: DecisionReason::Rule { rule, source } } => {
                 self.deny_by_rule(call, message, (&rule, source), hook_outcome)

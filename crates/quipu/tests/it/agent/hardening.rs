@@ -220,6 +220,30 @@ fn a_host_cannot_lead_a_restricted_session_out_of_its_folders() {
     }
 }
 
+/// The user approved the file that the request names.
+#[test]
+fn a_folder_that_becomes_a_link_during_a_request_is_not_followed() {
+    let script = json!([{"when": {"result_of": "Write"}, "reply": "done"},
+                        {"reply": [{"tool": "Write", "input": {"file_path": "d/made", "content": "x"}}]}]);
+    // The input comes back with other white space, or with a change beside the path.
+    for content in ["x", "other"] {
+        let outside = tempfile::tempdir().unwrap();
+        let agent = ScriptedAgent::from_script_text(&script.to_string());
+        let folder = agent.folder.path.join("d");
+        fs::create_dir(&folder).unwrap();
+        let mut process = agent.spawn(&["--permission-prompt-tool", "stdio"]);
+        process.send_prompt("go");
+        process.read_until(|line| line["type"] == "control_request");
+        fs::remove_dir(&folder).unwrap();
+        std::os::unix::fs::symlink(outside.path(), &folder).unwrap();
+        process
+            .send_response(json!({"behavior": "allow", "updatedInput": {"content": content, "file_path": "d/made"}}));
+        process.read_result();
+        process.end();
+        assert!(!outside.path().join("made").exists(), "{content}");
+    }
+}
+
 #[test]
 fn a_host_cannot_add_folders_to_a_restricted_session() {
     let outside = tempfile::tempdir().unwrap();
