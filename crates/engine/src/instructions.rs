@@ -154,6 +154,9 @@ impl InstructionCollector {
         if depth > MAX_IMPORT_DEPTH || real.is_dir() || !self.visited.insert(real.clone()) {
             return;
         }
+        // Others may write the files of the session, whoever imports them.
+        let session = self.folders.iter().find(|folder| target.names().any(|name| name.starts_with(folder))).cloned();
+        let within = session.as_deref().or(within);
         let may_hold = |folder: &Path| resolve(folder).is_some_and(|folder| real.starts_with(folder));
         let inside = within.is_none_or(|folder| may_hold(folder) || self.folders.iter().any(|open| may_hold(open)));
         let read = match () {

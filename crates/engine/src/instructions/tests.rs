@@ -74,6 +74,13 @@ fn a_project_names_no_files_of_others() {
     fs::write(config.join("CLAUDE.md"), "mine @../secret @/proc/self/environ @../project/.env").unwrap();
     let (files, _) = find_instructions(&config, &place, &[], &[SettingSource::User]);
     assert_eq!(contents_of(&files), ["mine @../secret @/proc/self/environ @../project/.env", "SECRET"]);
+    // But the files of the session that it names may not, nor lead out of it.
+    fs::write(project.join("docs.md"), "docs @../secret @own.md").unwrap();
+    fs::write(config.join("CLAUDE.md"), "mine @../project/docs.md @../project/link").unwrap();
+    let (files, left_out) = find_instructions(&config, &place, &[], &[SettingSource::User]);
+    let expected = ["mine @../project/docs.md @../project/link", "docs @../secret @own.md", "own"];
+    assert_eq!(contents_of(&files), expected);
+    assert_eq!(left_out.len(), 1, "{left_out:?}");
 }
 
 #[test]
