@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use quipu_api::{Credential, KeyHelper};
 
+use crate::guarded_paths::named_files::line_runs_python_without_script;
 use crate::settings::Settings;
 
 /// The setting that names a command which prints a key.
@@ -43,7 +44,11 @@ pub(crate) fn helper(settings: &Settings, env: &BTreeMap<String, String>, cwd: &
 async fn run(command: String, env: BTreeMap<String, String>, cwd: PathBuf) -> Result<String, String> {
     #[expect(clippy::disallowed_methods, reason = "killed when the call is dropped")]
     let mut shell = tokio::process::Command::new("sh");
-    shell.args(["-c", &command]).env_clear().envs(env).current_dir(cwd).kill_on_drop(true);
+    shell.args(["-c", &command]).env_clear().envs(&env).current_dir(cwd).kill_on_drop(true);
+    // Python code must not import modules of the project.
+    if line_runs_python_without_script(&command) && !env.contains_key("PYTHONSAFEPATH") {
+        shell.env("PYTHONSAFEPATH", "1");
+    }
     shell.stdin(Stdio::null()).stderr(Stdio::null());
     let output = match tokio::time::timeout(HELPER_TIMEOUT, shell.output()).await {
         Ok(output) => output.map_err(|error| format!("{HELPER} cannot be run: {error}"))?,

@@ -240,15 +240,20 @@ impl McpClients {
     /// Connects every server that is not connected yet, all at once. Returns a sentence for each
     /// server that could not be connected.
     pub(crate) async fn connect_all(&self, environment: &McpEnvironment<'_>) -> Vec<String> {
-        let pending: Vec<(String, McpEndpoint, Option<Json>)> = {
+        let pending: Vec<(String, McpEndpoint, Option<Json>, bool)> = {
             let servers = self.lock();
             let waiting = servers.values().filter(|server| matches!(server.state, ConnectionState::Pending));
-            waiting.map(|server| (server.name.clone(), server.endpoint.clone(), server.manifest.clone())).collect()
+            let is_of_project = |server: &McpConnection| server.source == McpScope::Project.as_str();
+            let facts = |server: &McpConnection| {
+                (server.name.clone(), server.endpoint.clone(), server.manifest.clone(), is_of_project(server))
+            };
+            waiting.map(facts).collect()
         };
         let set = environment.env.get("MCP_TIMEOUT").and_then(|millis| millis.parse().ok());
         let patience = set.map_or(CONNECT_TIMEOUT, Duration::from_millis);
-        let connecting = pending.into_iter().map(|(name, config, manifest)| async move {
-            let standing = connect::connect(environment, &name, &config, manifest, patience).await;
+        let connecting = pending.into_iter().map(|(name, endpoint, manifest, is_of_project)| async move {
+            let server = connect::ServerToConnect { name: &name, endpoint: &endpoint, manifest, is_of_project };
+            let standing = connect::connect(environment, server, patience).await;
             (name, standing)
         });
         let mut failures = Vec::new();

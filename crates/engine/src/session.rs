@@ -20,6 +20,7 @@ use crate::conversation_log::ConversationLog;
 use crate::credential;
 use crate::definitions::{AgentDefinition, Definitions, ProjectRules};
 use crate::git;
+use crate::guarded_paths::named_files::{CommandFolders, named_files};
 use crate::hooks::Hooks;
 use crate::host::Host;
 use crate::input::Prompt;
@@ -267,6 +268,16 @@ impl Session {
     /// Whether the user trusts a folder.
     fn trusts_folder(&self, folder: &Path) -> bool {
         trust::is_trusted(&self.options, folder, self.var("HOME").map(Path::new), &self.config_folder)
+    }
+
+    /// Guards the files that the MCP servers run, after a host has set other servers.
+    pub(crate) fn guard_mcp_programs(&self) {
+        let root = self.workspace.root();
+        let home = self.workspace.home().unwrap_or_else(|| root.to_owned());
+        let variable = |name: &str| self.env.get(name).cloned();
+        let folders = CommandFolders { start: [root, root], home: &home, variable: &variable };
+        let files = self.mcp.command_lines().into_iter().flat_map(|words| named_files(&words, folders));
+        self.workspace.guard_start_files(files);
     }
 
     /// Connects every MCP server that is not connected yet. Without a stream of JSON the servers

@@ -18,7 +18,7 @@ use crate::definitions::{AgentDefinition, Definitions, Plugin, ProjectRules};
 use crate::error::EngineError;
 use crate::git;
 use crate::guarded_paths::config_paths::split_unsafe_programs;
-use crate::guarded_paths::named_files::{CommandFolders, command_words, named_files};
+use crate::guarded_paths::named_files::{CommandFolders, files_of_command, named_files};
 use crate::hooks::Hooks;
 use crate::host::Host;
 use crate::mcp::{self, McpClients, McpFiles};
@@ -351,10 +351,15 @@ impl Launch {
         let hooks = hooks.flat_map(|group| &group.hooks).map(|hook| hook.command.clone());
         let helpers = settings.layers.iter().filter_map(|layer| layer.known.api_key_helper.clone());
         let home = PathBuf::from(self.var("HOME").unwrap_or("/"));
-        let variables = [("CLAUDE_PROJECT_DIR", project), ("HOME", home.as_path()), ("PWD", self.cwd.as_path())];
-        let folders = CommandFolders { start: [&self.cwd, project], home: &home, variables: &variables };
-        let commands = hooks.chain(helpers).map(|command| command_words(&command)).chain(mcp.command_lines());
-        let programs = commands.flat_map(|words| named_files(&words, folders));
+        let variable = |name: &str| match name {
+            "CLAUDE_PROJECT_DIR" => Some(project.to_string_lossy().into_owned()),
+            "PWD" => Some(self.cwd.to_string_lossy().into_owned()),
+            name => self.var(name).map(str::to_owned),
+        };
+        let folders = CommandFolders { start: [&self.cwd, project], home: &home, variable: &variable };
+        let programs = hooks.chain(helpers).flat_map(|command| files_of_command(&command, folders));
+        let servers = mcp.command_lines().into_iter().flat_map(|words| named_files(&words, folders));
+        let programs = programs.chain(servers);
         flags.chain(plugins).map(|path| self.cwd.join(path)).chain(programs).collect()
     }
 

@@ -338,6 +338,7 @@ async fn set_mcp_servers(session: &Arc<Session>, servers: &Json) -> ControlResul
         .map_err(|error| RequestError::from(error.to_string()))?;
     let ServersSet { added, removed, refused, problems } = set;
     problems.into_iter().for_each(|problem| session.warn(problem));
+    session.guard_mcp_programs();
     session.connect_mcp().await;
     let failed = session.mcp.list_servers().into_iter().filter(|server| added.contains(&server.name));
     let errors = failed.filter_map(|server| Some((server.name, server.error.into_option()?))).chain(refused).collect();

@@ -1,127 +1,305 @@
-//! The files that the commands of hooks, helpers and MCP servers name. A change of such a file is run without a sandbox
+//! The files that the commands of hooks, helpers and MCP servers run. A change of such a file is run without a sandbox
 //! the next time the command runs.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// Endings of the names of scripts.
-const SCRIPT_ENDINGS: [&str; 13] =
-    ["bash", "cjs", "fish", "js", "lua", "mjs", "php", "pl", "py", "rb", "sh", "ts", "zsh"];
+/// Endings of the names of scripts, also of those that a name without its ending may mean.
+const SCRIPT_ENDINGS: [&str; 15] =
+    ["js", "mjs", "cjs", "ts", "tsx", "mts", "py", "sh", "bash", "zsh", "fish", "rb", "pl", "php", "lua"];
+
+/// Endings of the names of files that are not run, whatever program gets them.
+const DATA_ENDINGS: [&str; 12] =
+    ["css", "csv", "db", "html", "json", "lock", "log", "md", "sqlite", "toml", "txt", "yaml"];
+
+/// Programs that run the files or commands among their arguments.
+const RUNNERS: &str = ". ash awk bash bun bunx command dash deno env exec expect fastmcp fish ksh lua node nohup npx perl \
+    php pipx pypy run-parts ruby sh source sudo time timeout ts-node tsx uv uvx xargs zsh";
+
+/// Programs that run every file that a wildcard or a folder among their arguments means.
+const FOLDER_RUNNERS: &str = ". ash bash dash fish for ksh run-parts sh source zsh";
+
+/// What a folder may contain that is run if the folder is named.
+const FOLDER_ENTRIES: [&str; 5] = ["__main__.py", "index.js", "index.mjs", "index.ts", "package.json"];
+
+/// What only the shell knows, in a word.
+const UNKNOWN: [char; 6] = ['*', '?', '[', '$', '`', '{'];
 
 /// How often the text in a quoted word is read as a command: `sh -c 'sh -c "./x"'`.
 const MAX_NESTING: usize = 3;
 
 /// What the words of a command are relative to.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct CommandFolders<'a> {
     /// Where the command starts, and the root of the project.
     pub(crate) start: [&'a Path; 2],
     /// The home folder, for `~`.
     pub(crate) home: &'a Path,
-    /// Variables whose values are known.
-    pub(crate) variables: &'a [(&'a str, &'a Path)],
+    /// Values of variables; `None` if one is not known.
+    pub(crate) variable: &'a dyn Fn(&str) -> Option<String>,
 }
 
-/// Returns the files that a command names, as far as its text shows: existing files, scripts that do not exist yet,
-/// and folders before a wildcard (`scripts/*.sh`). Words are also looked up in the folders that it names
+/// A word of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Word {
+    text: String,
+    /// Whether it may be run: it is the program, or an argument of one that runs its arguments.
+    is_run: bool,
+    /// Whether every file of a folder or wildcard is run.
+    runs_folder: bool,
+    /// Whether it is the name of a Python module.
+    is_module: bool,
+}
+
+/// Returns the files that a command runs, as far as its text shows: files that it names and that are scripts, can be
+/// executed, or are given to a program which runs them, also if they do not exist yet, and folders of which any file may
+/// be run (`for f in scripts/*.sh`, `scripts/$x.sh`). Words are also looked up in the folders that it names
 /// (`cd scripts && ./x`), and after a variable or substitution whose value is not known, in the folders it starts in.
 pub(crate) fn named_files(words: &[String], folders: CommandFolders<'_>) -> Vec<PathBuf> {
-    let mut texts = Vec::new();
-    words.iter().for_each(|word| add_texts(word, MAX_NESTING, folders, &mut texts));
+    named_in(mark_words(&[words.to_vec()]), folders)
+}
+
+/// As [`named_files`], for a command line.
+pub(crate) fn files_of_command(command: &str, folders: CommandFolders<'_>) -> Vec<PathBuf> {
+    named_in(mark_words(&split_commands(command)), folders)
+}
+
+fn named_in(words: Vec<Word>, folders: CommandFolders<'_>) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    words.iter().for_each(|word| add_meanings(word, MAX_NESTING, folders, &mut all));
     let mut bases: Vec<PathBuf> = folders.start.map(Path::to_owned).to_vec();
-    let is_start = |path: &PathBuf| folders.start.iter().any(|start| start.starts_with(path));
-    let named: Vec<PathBuf> = texts.iter().flat_map(|text| bases.iter().map(move |base| base.join(text))).collect();
-    bases.extend(named.into_iter().filter(|path| path.is_dir() && !is_start(path)));
+    // A folder may be named relative to another one.
+    for _ in 0..2 {
+        let named: Vec<PathBuf> = all.iter().flat_map(|word| bases.iter().map(|base| base.join(&word.text))).collect();
+        let is_new = |path: &PathBuf| path.is_dir() && !is_start(path, folders) && !bases.contains(path);
+        let new: Vec<PathBuf> = named.into_iter().filter(is_new).collect();
+        bases.extend(new);
+    }
     let mut found = Vec::new();
-    for text in &texts {
-        let (before_wildcard, has_wildcard) = match text.find(['*', '?', '[']) {
-            Some(at) => (text[..at].rsplit_once('/').map_or("", |(folder, _)| folder), true),
-            None => (text.as_str(), false),
-        };
-        let has_ending =
-            Path::new(text).extension().is_some_and(|ending| SCRIPT_ENDINGS.iter().any(|known| ending == *known));
-        let is_script = has_ending && !text.contains(['$', '`', '(', '{', ' ', '=']);
-        for (at, path) in bases.iter().map(|base| base.join(before_wildcard)).enumerate() {
-            let is_named = match has_wildcard {
-                true => path.is_dir() && !bases.contains(&path) && !is_start(&path),
-                // A script that is missing may be made where the command starts.
-                false => path.is_file() || is_script && at < folders.start.len() && !path.exists(),
-            };
-            found.extend(is_named.then_some(path));
+    for word in &all {
+        let existing: Vec<PathBuf> = bases.iter().flat_map(|base| existing_files(word, base, folders)).collect();
+        // A script that is missing may be made.
+        if existing.is_empty() && may_be_made(word) {
+            found.extend(bases.iter().map(|base| base.join(&word.text)).filter(|path| !path.exists()));
         }
+        found.extend(existing);
     }
     found
 }
 
-/// Splits a command into its words, without quotes.
-pub(crate) fn command_words(command: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
+/// Whether a folder is or contains one that the command starts in.
+fn is_start(path: &Path, folders: CommandFolders<'_>) -> bool {
+    folders.start.iter().any(|start| start.starts_with(path))
+}
+
+/// Whether a word names a script that need not exist yet.
+fn may_be_made(word: &Word) -> bool {
+    let text = word.text.as_str();
+    let is_path = text.contains('/') || SCRIPT_ENDINGS.iter().any(|known| ending_of(text) == *known);
+    let is_plain =
+        !text.starts_with('-') && !text.contains(UNKNOWN) && !text.contains([' ', '=', ':', '@', ',', '(', ')']);
+    word.is_run && !word.is_module && is_path && is_plain && !DATA_ENDINGS.contains(&ending_of(text))
+}
+
+fn ending_of(name: &str) -> &str {
+    Path::new(name).extension().and_then(|ending| ending.to_str()).unwrap_or_default()
+}
+
+/// Returns the existing files that a word may mean in a folder.
+fn existing_files(word: &Word, base: &Path, folders: CommandFolders<'_>) -> Vec<PathBuf> {
+    let unknown = word.text.find(UNKNOWN);
+    if let Some(at) = unknown {
+        let folder = word.text[..at].rsplit_once('/').map_or("", |(folder, _)| folder);
+        let path = base.join(folder);
+        let is_wildcard = word.text[at..].starts_with(['*', '?', '[']);
+        let is_run = if is_wildcard { word.runs_folder } else { word.is_run };
+        return Some(path).filter(|path| is_run && path.is_dir() && !is_start(path, folders)).into_iter().collect();
+    }
+    let path = base.join(&word.text);
+    let is_script = SCRIPT_ENDINGS.contains(&ending_of(&word.text));
+    let is_data = DATA_ENDINGS.contains(&ending_of(&word.text));
+    if path.is_dir() {
+        if is_start(&path, folders) || !word.is_run {
+            return Vec::new();
+        }
+        let entries = FOLDER_ENTRIES.iter().map(|name| path.join(name)).filter(|path| path.exists());
+        return entries.chain(word.runs_folder.then(|| path.clone())).collect();
+    }
+    if path.is_file() {
+        let can_run = path.metadata().is_ok_and(|data| data.permissions().mode() & 0o111 != 0);
+        let is_named = is_script || can_run || word.is_run && !is_data;
+        return Some(path).filter(|_| is_named).into_iter().collect();
+    }
+    if !word.is_run || is_data {
+        return Vec::new();
+    }
+    // `node scripts/hook` runs `scripts/hook.js`.
+    let with_ending = |ending: &&str| PathBuf::from(format!("{}.{ending}", path.display()));
+    SCRIPT_ENDINGS.iter().map(with_ending).filter(|path| path.is_file()).collect()
+}
+
+/// Splits a command line into its simple commands and their words, without quotes.
+fn split_commands(line: &str) -> Vec<Vec<String>> {
+    let mut commands = vec![vec![String::new()]];
     let mut quote = None;
-    let mut chars = command.chars();
+    let mut chars = line.chars().peekable();
+    let mut depth = 0;
     while let Some(c) = chars.next() {
+        let command = commands.last_mut();
+        let word = command.and_then(|command| command.last_mut());
+        let Some(word) = word else { unreachable!("there is always a word") };
         match (quote, c) {
             (Some(open), c) if open == c => quote = None,
             (None, '"' | '\'') => quote = Some(c),
-            (None | Some('"'), '\\') => words.last_mut().into_iter().for_each(|word| word.extend(chars.next())),
-            (None, c) if c.is_whitespace() || ";&|<>(){}`".contains(c) => words.push(String::new()),
-            (_, c) => words.last_mut().into_iter().for_each(|word| word.push(c)),
+            (None | Some('"'), '\\') => word.extend(chars.next()),
+            // `$(…)` and `${…}` are parts of a word.
+            (None, '$') if matches!(chars.peek(), Some('(' | '{')) => {
+                depth += 1;
+                word.push(c);
+                word.extend(chars.next());
+            }
+            (None, ')' | '}') if depth > 0 => {
+                depth -= 1;
+                word.push(c);
+            }
+            (None, c) if c.is_whitespace() && depth == 0 => {
+                commands.last_mut().into_iter().for_each(|command| command.push(String::new()));
+            }
+            (None, c) if ";&|\n()<>".contains(c) && depth == 0 => commands.push(vec![String::new()]),
+            (_, c) => word.push(c),
         }
     }
-    words.retain(|word| !word.is_empty());
-    words
+    commands.iter_mut().for_each(|command| command.retain(|word| !word.is_empty() && word != "{" && word != "}"));
+    commands.retain(|command| !command.is_empty());
+    commands
 }
 
-/// Whether a command runs Python code in its words, which then imports modules from the current folder.
-pub(crate) fn runs_python_code(command: &str) -> bool {
-    let words = command_words(command);
-    let is_python = |word: &String| word.rsplit('/').next().is_some_and(|name| name.starts_with("python"));
-    let is_code = |word: &String| word.starts_with('-') && !word.starts_with("--") && word.contains('c');
-    let python = words.iter().position(is_python);
-    python.is_some_and(|at| words[at + 1..].iter().take_while(|word| word.starts_with('-')).any(is_code))
+/// Finds out which words of commands may be run.
+fn mark_words(commands: &[Vec<String>]) -> Vec<Word> {
+    // Words of the shell before a program.
+    const BEFORE_PROGRAM: [&str; 7] = ["do", "then", "else", "if", "while", "until", "!"];
+    let mut marked = Vec::new();
+    for command in commands {
+        let start = command.iter().position(|word| {
+            let is_assignment = word.split_once('=').is_some_and(|(name, _)| name.chars().all(is_name_char));
+            !BEFORE_PROGRAM.contains(&word.as_str()) && !is_assignment
+        });
+        let (before, rest) = command.split_at(start.unwrap_or(command.len()));
+        let program = rest.first().map(|word| program_name(word)).unwrap_or_default();
+        let runs = contains_word(RUNNERS, &program) || is_python(&program);
+        let runs_folder = contains_word(FOLDER_RUNNERS, &program);
+        let executes = program == "find" && rest.iter().any(|word| word.starts_with("-exec"));
+        for (at, text) in before.iter().chain(rest).enumerate() {
+            let is_program = at == before.len();
+            let is_module = at > 0 && command[at - 1] == "-m" && is_python(&program);
+            let is_run = (is_program && program != "for") || at > before.len() && (runs || runs_folder || executes);
+            let runs_folder = runs_folder || executes;
+            marked.push(Word { text: text.clone(), is_run, runs_folder, is_module });
+        }
+    }
+    marked
 }
 
 /// Adds the paths that a word may mean.
-fn add_texts(word: &str, nesting: usize, folders: CommandFolders<'_>, texts: &mut Vec<String>) {
-    let mut text = word.to_owned();
-    for (name, value) in folders.variables {
-        let value = value.to_string_lossy();
-        text = text.replace(&format!("${{{name}}}"), &value);
-        text = replace_variable(&text, name, &value);
-    }
+fn add_meanings(word: &Word, nesting: usize, folders: CommandFolders<'_>, all: &mut Vec<Word>) {
+    let mut text = expand_variables(&word.text, folders.variable);
     if let Some(below) = text.strip_prefix("~/") {
         text = folders.home.join(below).to_string_lossy().into_owned();
     }
-    // The value of an option, and what follows something that only the shell knows.
+    let text = text.strip_prefix("file://").unwrap_or(&text).to_owned();
+    let mut add = |text: &str| all.extend((!text.is_empty()).then(|| Word { text: text.to_owned(), ..word.clone() }));
+    if word.is_module {
+        add(&text.replace('.', "/"));
+        add(&format!("{}/__main__", text.replace('.', "/")));
+    }
+    // The value of an option, what follows something that only the shell knows, and a module with a name in it.
     let value = text.split_once('=').map(|(_, value)| value);
+    let joined = text.strip_prefix('-').and_then(|option| option.get(1..)).filter(|_| !text.starts_with("--"));
     let known = text.rfind([')', '}', '`']).map(|at| &text[at + 1..]);
     let after_variable = text.rfind('$').map(|at| text[at + 1..].trim_start_matches(is_name_char));
-    for part in [Some(text.as_str()), value, known, after_variable].into_iter().flatten() {
-        texts.extend(Some(part.to_owned()).filter(|part| !part.is_empty()));
+    let before_name = text.rsplit_once(':').map(|(file, _)| file);
+    let parts = [Some(text.as_str()), value, joined, known, after_variable, before_name];
+    for part in parts.into_iter().flatten() {
+        add(part);
         // What comes before may not be known: `$(pwd)/scripts/x`.
         let relative = part.trim_start_matches('/');
-        texts.extend(Some(relative.to_owned()).filter(|_| relative != part && !Path::new(part).exists()));
+        if relative != part && !Path::new(part).exists() {
+            add(relative);
+        }
     }
     let names_file = folders.start.iter().any(|folder| folder.join(&text).exists());
-    let inner = command_words(word);
-    if nesting > 0 && !names_file && inner != [word] {
-        inner.iter().for_each(|word| add_texts(word, nesting - 1, folders, texts));
+    let inner = split_commands(&word.text);
+    if nesting > 0 && !names_file && inner != [std::slice::from_ref(&word.text)] {
+        mark_words(&inner).iter().for_each(|inner| {
+            let is_run = inner.is_run && word.is_run;
+            add_meanings(&Word { is_run, ..inner.clone() }, nesting - 1, folders, all);
+        });
     }
+}
+
+/// Replaces the variables whose values are known.
+fn expand_variables(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> String {
+    let mut parts = text.split('$');
+    let mut expanded = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let braced = part.strip_prefix('{').and_then(|part| part.split_once('}'));
+        let end = part.find(|c| !is_name_char(c)).unwrap_or(part.len());
+        let (name, rest) = braced.unwrap_or(part.split_at(end));
+        match variable(name) {
+            Some(value) => expanded.extend([value.as_str(), rest]),
+            None => expanded.extend(["$", part]),
+        }
+    }
+    expanded
+}
+
+/// Whether a command runs Python without a script: code, a module or standard input. Python then imports modules from the
+/// current folder.
+pub(crate) fn runs_python_without_script(words: &[String]) -> bool {
+    let runs = |command: &[String]| {
+        let Some(at) = command.iter().position(|word| is_python(&program_name(word)) || word.contains("PYTHON")) else {
+            return false;
+        };
+        let mut rest = command[at + 1..].iter();
+        while let Some(word) = rest.next() {
+            match word.as_str() {
+                "-W" | "-X" | "--check-hash-based-pycs" => drop(rest.next()),
+                "-" => return true,
+                option if option.starts_with("--") => {}
+                option if option.starts_with('-') => {
+                    if option.contains(['c', 'm']) {
+                        return true;
+                    }
+                }
+                _ => return false,
+            }
+        }
+        true
+    };
+    let nested =
+        |word: &String| word.contains(char::is_whitespace) && split_commands(word).iter().any(|line| runs(line));
+    runs(words) || words.iter().any(nested)
+}
+
+/// As [`runs_python_without_script`], for a command line.
+pub(crate) fn line_runs_python_without_script(line: &str) -> bool {
+    split_commands(line).iter().any(|command| runs_python_without_script(command))
+}
+
+fn is_python(program: &str) -> bool {
+    program.starts_with("python") || program.starts_with("pypy")
+}
+
+fn program_name(word: &str) -> String {
+    word.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
 fn is_name_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// Replaces `$name`, but not `$name_of_another`.
-fn replace_variable(text: &str, name: &str, value: &str) -> String {
-    let mut parts = text.split('$');
-    let mut replaced = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        match part.strip_prefix(name).filter(|rest| !rest.starts_with(is_name_char)) {
-            Some(rest) => replaced.extend([value, rest]),
-            None => replaced.extend(["$", part]),
-        }
-    }
-    replaced
+fn contains_word(words: &str, word: &str) -> bool {
+    words.split_whitespace().any(|known| known == word)
 }
 
 #[cfg(test)]
@@ -131,12 +309,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn python_code_in_a_command_is_seen() {
-        for command in ["python3 -c 'import json'", "cat | /usr/bin/python3.12 -Ic \"x\"", "python -u -c x"] {
-            assert!(runs_python_code(command), "{command}");
+    fn python_without_a_script_is_seen() {
+        for command in [
+            "python3 -c 'import json'",
+            "cat | /usr/bin/python3.12 -Ic \"x\"",
+            "python -u -c x",
+            "python3 -X utf8 -c x",
+            "python3 -m json.tool",
+            "python3 - <<'EOF'\nimport json\nEOF",
+            "python3 <<'EOF'\nimport json\nEOF",
+            "python3 --version && python3 -c x",
+            "$PYTHON -c x",
+            "sh -c 'python3 -c x'",
+        ] {
+            assert!(line_runs_python_without_script(command), "{command}");
         }
-        for command in ["python3 scripts/h.py -c x", "python3 -m mypackage", "sh -c x"] {
-            assert!(!runs_python_code(command), "{command}");
+        for command in ["python3 scripts/h.py -c x", "python3 -u ~/h.py", "sh -c x", "pytest -m slow"] {
+            assert!(!line_runs_python_without_script(command), "{command}");
         }
     }
 
@@ -145,25 +334,38 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let home = temp.path().canonicalize().unwrap();
         let project = home.join("My Project");
-        fs::create_dir_all(project.join("scripts/lib")).unwrap();
-        for name in ["scripts/h.sh", "scripts/h", "srv.py"] {
+        for folder in ["scripts/lib", "tools", "src", "pkg"] {
+            fs::create_dir_all(project.join(folder)).unwrap();
+        }
+        for name in [
+            "scripts/h.sh",
+            "scripts/h",
+            "scripts/lib/x.sh",
+            "srv.py",
+            "tools/index.js",
+            "pkg/check.py",
+            "package.json",
+            "README.md",
+            "src/a.ts",
+        ] {
             fs::write(project.join(name), "").unwrap();
         }
-        let variables = [("CLAUDE_PROJECT_DIR", project.as_path()), ("HOME", home.as_path())];
-        let folders = CommandFolders { start: [&project, &project], home: &home, variables: &variables };
-        let find = |words: &[String]| {
-            let mut found = named_files(words, folders);
+        let variable = |name: &str| match name {
+            "CLAUDE_PROJECT_DIR" => Some(project.display().to_string()),
+            "HOME" => Some(home.display().to_string()),
+            "HK" => Some("scripts".to_owned()),
+            _ => None,
+        };
+        let folders = CommandFolders { start: [&project, &project], home: &home, variable: &variable };
+        let inside = |mut found: Vec<PathBuf>| {
+            found = found.iter().map(|path| path.components().collect()).collect();
             found.sort();
             found.dedup();
             let inside = found.iter().filter_map(|path| path.strip_prefix(&project).ok());
-            inside.map(Path::to_owned).collect::<Vec<_>>()
+            inside.map(|path| path.display().to_string()).collect::<Vec<_>>()
         };
         let check = |command: &str, expected: &[&str]| {
-            assert_eq!(
-                find(&command_words(command)),
-                expected.iter().map(PathBuf::from).collect::<Vec<_>>(),
-                "{command}"
-            );
+            assert_eq!(inside(files_of_command(command, folders)), expected, "{command}");
         };
         for command in [
             "scripts/h.sh",
@@ -177,20 +379,44 @@ mod tests {
             "\"$(git rev-parse --show-toplevel)/scripts/h.sh\"",
             "sh `pwd`/scripts/h.sh",
             "$ROOT/scripts/h.sh",
+            "$HK/h.sh",
             "sh -c 'exec scripts/h.sh'",
             "node --require=scripts/h.sh",
+            "bash -x scripts/h.sh",
         ] {
             check(command, &["scripts/h.sh"]);
         }
         check("bash scripts/h", &["scripts/h"]);
-        check("for f in scripts/*.sh; do sh $f; done", &["scripts"]);
         check("cd scripts && ./h", &["scripts/h"]);
+        check("cd scripts && cd lib && ./x.sh", &["scripts/lib/x.sh"]);
         check("cd \"$CLAUDE_PROJECT_DIR/scripts\"; sh h", &["scripts/h"]);
-        check("test -x new/hook.sh && \"$PWD\"/new/hook.sh", &["new/hook.sh"]);
-        check("npx prettier --write .", &[]);
-        check("python3 -c 'import json'", &[]);
-        check("jq -r .tool_input.file_path", &[]);
+        check("node ./tools", &["tools/index.js"]);
+        check("python3 -m pkg.check", &["pkg/check.py"]);
+        check("fastmcp run srv.py:mcp", &["srv.py"]);
+        // Any file of the folder may be run.
+        check("for f in scripts/*.sh; do sh $f; done", &["scripts"]);
+        check("for h in a b; do \"scripts/$h.sh\"; done", &["scripts"]);
+        check("run-parts scripts", &["scripts"]);
+        check("scripts/{a,b}.sh", &["scripts"]);
+        // These may be made later.
+        check("test -x new/hook.sh && new/hook.sh", &["new/hook.sh"]);
+        check("[ -f scripts/pre ] && sh scripts/pre", &["scripts/pre"]);
+        // Files that are not run.
+        for command in [
+            "npx prettier --write .",
+            "npx prettier --write \"src/**/*.md\"",
+            "eslint 'src/**/*.{ts,tsx}'",
+            "[[ $f == src/*.rs ]] && cargo fmt",
+            "[ -f package.json ] && npm run lint",
+            "cat README.md",
+            "echo 'update README.md' >> README.md",
+            "tsc -p package.json",
+            "python3 -c 'import json'",
+            "jq -r .tool_input.file_path",
+        ] {
+            check(command, &[]);
+        }
         let server = ["/usr/bin/python3".to_owned(), project.join("srv.py").display().to_string()];
-        assert_eq!(find(&server), [Path::new("srv.py")]);
+        assert_eq!(inside(named_files(&server, folders)), ["srv.py"]);
     }
 }

@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
 use super::{HookEnvironment, HookRun};
-use crate::guarded_paths::named_files::runs_python_code;
+use crate::guarded_paths::named_files::line_runs_python_without_script;
 
 /// The exit code of a hook that blocks.
 const BLOCKING_EXIT_CODE: i32 = 2;
@@ -68,7 +68,7 @@ impl HookProcess {
             shell.args(["-c", command]).env_clear().envs(with.env).env("CLAUDE_PROJECT_DIR", with.project_folder);
             shell.current_dir(with.root);
             // Otherwise `python3 -c 'import json'` imports a `json.py` of the project.
-            if runs_python_code(command) {
+            if line_runs_python_without_script(command) && !with.env.contains_key("PYTHONSAFEPATH") {
                 shell.env("PYTHONSAFEPATH", "1");
             }
             shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -8,30 +8,44 @@ use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop, ProcessGroup};
 use quipu_message::Json;
 use quipu_message::control::response::McpServerInfo;
 use reqwest::header::{HeaderName, HeaderValue};
+use rmcp::model::{PaginatedRequestParams, Tool};
 use rmcp::service::{RunningService, serve_client};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
-use rmcp::{RoleClient, service::ClientInitializeError};
+use rmcp::{RoleClient, ServiceError, service::ClientInitializeError};
 
 use super::line_limit::LineLimit;
 use super::sdk_transport::SdkTransport;
 use super::{ConnectionState, McpEndpoint, McpEnvironment};
+use crate::guarded_paths::named_files::runs_python_without_script;
 use crate::tool::SECRET_VARIABLES;
 
 type McpService = RunningService<RoleClient, ()>;
 
+/// Most tools of a server that are used, and most pages of its list that are read.
+const MAX_TOOLS: usize = 2000;
+const MAX_TOOL_PAGES: usize = 100;
+
+/// A server to connect.
+pub(super) struct ServerToConnect<'a> {
+    pub(super) name: &'a str,
+    pub(super) endpoint: &'a McpEndpoint,
+    /// What a host says of a server of its own.
+    pub(super) manifest: Option<Json>,
+    /// Whether the project configured it.
+    pub(super) is_of_project: bool,
+}
+
 /// Connects, initializes the server and lists its tools.
 pub(super) async fn connect(
     environment: &McpEnvironment<'_>,
-    name: &str,
-    config: &McpEndpoint,
-    manifest: Option<Json>,
+    server: ServerToConnect<'_>,
     patience: Duration,
 ) -> ConnectionState {
     let hello = async {
-        let (running, program) = open_connection(environment, name, config, manifest).await?;
-        let tools = running.list_all_tools().await.map_err(|error| error.to_string())?;
+        let (running, program) = open_connection(environment, server).await?;
+        let tools = list_tools(&running).await.map_err(|error| error.to_string())?;
         let info = running.peer_info().and_then(|info| info.server_info.clone()).map(|info| McpServerInfo {
             name: info.name,
             version: info.version,
@@ -46,15 +60,29 @@ pub(super) async fn connect(
     }
 }
 
+/// Lists the tools of a server, which may list them without end.
+async fn list_tools(service: &McpService) -> Result<Vec<Tool>, ServiceError> {
+    let mut tools = Vec::new();
+    let mut cursor = None;
+    for _ in 0..MAX_TOOL_PAGES {
+        let page = service.list_tools(Some(PaginatedRequestParams::default().with_cursor(cursor))).await?;
+        tools.extend(page.tools);
+        cursor = page.next_cursor;
+        if cursor.is_none() || tools.len() >= MAX_TOOLS {
+            break;
+        }
+    }
+    tools.truncate(MAX_TOOLS);
+    Ok(tools)
+}
+
 /// Opens the transport; for a program also returns its process, which is killed on drop.
 async fn open_connection(
     environment: &McpEnvironment<'_>,
-    name: &str,
-    config: &McpEndpoint,
-    manifest: Option<Json>,
+    ServerToConnect { name, endpoint, manifest, is_of_project }: ServerToConnect<'_>,
 ) -> Result<(McpService, Option<Box<dyn ChildWrapper>>), String> {
     let failed = |error: ClientInitializeError| error.to_string();
-    let running = match config {
+    let running = match endpoint {
         McpEndpoint::Stdio { command, args, env } => {
             let mut program = CommandWrap::with_new(command, |program| {
                 program.args(args).envs(env).current_dir(environment.root);
@@ -62,6 +90,12 @@ async fn open_connection(
                 // The program is searched there, and not in folders of the session.
                 if let Some(path) = environment.env.get("PATH").filter(|_| !env.contains_key("PATH")) {
                     program.env("PATH", path);
+                }
+                // Python must not import modules of the session's folder, unless the project configured the server.
+                let words = [std::slice::from_ref(command), args].concat();
+                let is_set = env.contains_key("PYTHONSAFEPATH") || environment.env.contains_key("PYTHONSAFEPATH");
+                if !is_set && !is_of_project && runs_python_without_script(&words) {
+                    program.env("PYTHONSAFEPATH", "1");
                 }
                 if environment.scrubs_secrets {
                     SECRET_VARIABLES.iter().filter(|name| !env.contains_key(**name)).for_each(|name| {

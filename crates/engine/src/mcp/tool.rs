@@ -72,15 +72,19 @@ impl Tool for McpTool {
                 }
                 Ok(result) => {
                     let mut remaining = max_output_chars(place);
-                    let blocks: Vec<Block> =
-                        result.content.iter().map(|content| to_block(content, &mut remaining)).collect();
+                    let shown = result.content.iter().take(MAX_RESULT_BLOCKS);
+                    let blocks: Vec<Block> = shown.map(|content| to_block(content, &mut remaining)).collect();
                     let raw = Json::from_serialize(&blocks).to_value();
                     ToolOutput { content: Content::Blocks(blocks), raw: Some(raw), is_error: false }
                 }
                 Err(ServiceError::TransportClosed) => {
                     ToolOutput::failure("The MCP server has ended; its tools cannot be used any more")
                 }
-                Err(error) => ToolOutput::failure(error.to_string()),
+                Err(error) => {
+                    let mut text = error.to_string();
+                    truncate_to_limit(&mut text, &mut max_output_chars(place));
+                    ToolOutput::failure(text)
+                }
             }
         })
     }
@@ -90,6 +94,8 @@ impl Tool for McpTool {
 const CALL_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 /// Maximum length of a result in tokens, unless `MAX_MCP_OUTPUT_TOKENS` is set.
 const MAX_OUTPUT_TOKENS: usize = 25_000;
+/// Most blocks of a result that the model sees.
+const MAX_RESULT_BLOCKS: usize = 1000;
 /// Characters per token, for estimates.
 const CHARS_PER_TOKEN: usize = 4;
 
