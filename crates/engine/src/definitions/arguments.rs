@@ -1,16 +1,19 @@
 //! Arguments of saved prompts.
 
+/// Length at which no more is added to a prompt: each placeholder adds all arguments.
+const MAX_FILLED_BYTES: usize = 4 << 20;
+
 /// Replaces the placeholders in a saved prompt by arguments; adds the arguments at the end if it has no
 /// placeholder.
 ///
 /// `$ARGUMENTS` is all of them as typed. `$0` and `$ARGUMENTS[0]` are the first: words as a shell
 /// splits them, so quotes hold several together. A placeholder without an argument stays as it is, and
-/// so does one after a backslash, which is removed.
+/// so does one after a backslash, which is removed. What would be longer than [`MAX_FILLED_BYTES`] is cut off.
 pub(super) fn fill_arguments(text: &str, arguments: &str) -> String {
     let words = split_words(arguments);
     let (mut filled, mut rest, mut used) = (String::with_capacity(text.len()), text, false);
     // In one pass, so that placeholders in the arguments themselves are not replaced.
-    while let Some(at) = rest.find('$') {
+    while let Some(at) = rest.find('$').filter(|_| filled.len() < MAX_FILLED_BYTES) {
         let (before, place) = rest.split_at(at);
         let (value, length) = match Placeholder::parse(place) {
             Some((_, length)) if before.ends_with('\\') => {
@@ -28,7 +31,7 @@ pub(super) fn fill_arguments(text: &str, arguments: &str) -> String {
         filled.push_str(value.unwrap_or(&place[..length]));
         rest = &place[length..];
     }
-    filled.push_str(rest);
+    filled.push_str(if filled.len() < MAX_FILLED_BYTES { rest } else { "" });
     if !used && !arguments.is_empty() {
         filled.push_str("\n\nARGUMENTS: ");
         filled.push_str(arguments);

@@ -1,5 +1,6 @@
 //! Patterns of rules about files. All comparisons of paths with rules are made here.
 
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -12,8 +13,9 @@ use crate::tool::{LinkTargets, Workspace};
 /// Characters with a meaning in patterns.
 const WILDCARDS: [char; 6] = ['*', '?', '[', '\\', '{', '}'];
 
-/// Most patterns that the braces of a rule may mean.
+/// Most patterns that the braces of a rule may mean, and their length together.
 const MAX_ALTERNATIVES: usize = 1024;
+const MAX_ALTERNATIVE_BYTES: usize = 64 << 10;
 
 /// Whether a path, taken as a pattern, would match other paths too.
 pub(super) fn has_wildcards(path: &str) -> bool {
@@ -113,15 +115,15 @@ impl PathPattern {
         let mut starts: Vec<PathBuf> = anchors.iter().map(|(root, pattern)| literal_prefix(root, pattern)).collect();
         // A worktree contains copies of the files that an absolute pattern names.
         starts.extend(folders.session_roots.iter().skip(1).cloned());
-        let compiled = |(root, pattern): (PathBuf, String)| {
-            let matchers = build_matchers(&root, &pattern, !allows).into_iter();
-            matchers.map(move |matcher| (root.clone(), matcher))
-        };
-        Some(Self {
-            matchers: anchors.into_iter().flat_map(compiled).collect(),
-            literal_prefixes: starts,
-            is_allow_rule: allows,
-        })
+        let mut by_root: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
+        for (root, pattern) in anchors {
+            by_root.entry(root).or_default().push(pattern);
+        }
+        let compiled = by_root.into_iter().filter_map(|(root, patterns)| {
+            let matcher = build_matcher(&root, &patterns, !allows)?;
+            Some((root, matcher))
+        });
+        Some(Self { matchers: compiled.collect(), literal_prefixes: starts, is_allow_rule: allows })
     }
 
     /// Whether the pattern matches the path or one of its parent folders.
@@ -289,7 +291,11 @@ fn alternatives(pattern: &str, allows: bool) -> Vec<Option<String>> {
         return patterns;
     }
     match expand_braces(pattern) {
-        Some(expanded) => patterns.extend(expanded.into_iter().map(Some)),
+        // In an allow rule an empty alternative does not mean the whole folder.
+        Some(expanded) => {
+            let is_named = |pattern: &String| !allows || !pattern.is_empty() && !pattern.ends_with('/');
+            patterns.extend(expanded.into_iter().filter(is_named).map(Some));
+        }
         None if allows => {}
         None => patterns.push(None),
     }
@@ -301,7 +307,12 @@ fn alternatives(pattern: &str, allows: bool) -> Vec<Option<String>> {
 fn expand_braces(pattern: &str) -> Option<Vec<String>> {
     let mut expanded = Vec::new();
     let mut open = vec![pattern.to_owned()];
+    let mut bytes = 0;
     while let Some(pattern) = open.pop() {
+        bytes += pattern.len();
+        if bytes > MAX_ALTERNATIVE_BYTES {
+            return None;
+        }
         // The last brace that opens contains no other.
         let braces = pattern.rfind('{').and_then(|at| Some((at, at + pattern[at..].find('}')?)));
         match braces {
@@ -370,25 +381,26 @@ fn literal_prefix(root: &Path, pattern: &str) -> PathBuf {
     root.join(names.take_while(|name| !name.is_empty() && !name.contains(WILDCARDS)).collect::<PathBuf>())
 }
 
-/// Compiles a pattern, in which `{a,b}` matches `a` and `b`. A pattern that protects files also matches
-/// names with these braces, and if it is not valid, the text itself.
-fn build_matchers(root: &Path, pattern: &str, protects: bool) -> Vec<Gitignore> {
-    // `!` and `#` are part of the name here, not negation or comment as in ignore files.
-    let prefix = if pattern.starts_with(['!', '#']) { "\\" } else { "" };
-    let build = |pattern: &str| {
-        let mut builder = GitignoreBuilder::new(root);
-        builder.case_insensitive(protects).ok()?.add_line(None, &format!("{prefix}{pattern}")).ok()?.build().ok()
-    };
-    let pattern = &replace_character_classes(pattern);
-    let mut matchers: Vec<Gitignore> = build(pattern).into_iter().collect();
-    if protects && pattern.contains(['{', '}']) {
-        matchers.extend(build(&escape_braces(pattern)));
+/// Compiles the patterns that are relative to a folder, in which `{a,b}` matches `a` and `b`. Patterns that protect files
+/// also match names with these braces, and if one is not valid, the text itself. `None` if none is valid.
+fn build_matcher(root: &Path, patterns: &[String], protects: bool) -> Option<Gitignore> {
+    let mut builder = GitignoreBuilder::new(root);
+    builder.case_insensitive(protects).ok()?;
+    for pattern in patterns {
+        let pattern = &replace_character_classes(pattern);
+        // `!` and `#` are part of the name here, not negation or comment as in ignore files.
+        let prefix = if pattern.starts_with(['!', '#']) { "\\" } else { "" };
+        let mut add = |pattern: &str| builder.add_line(None, &format!("{prefix}{pattern}")).is_ok();
+        let mut is_valid = add(pattern);
+        if protects && pattern.contains(['{', '}']) {
+            is_valid |= add(&escape_braces(pattern));
+        }
+        if protects && !pattern.is_ascii() {
+            is_valid |= add(&pattern.to_lowercase());
+        }
+        if protects && !is_valid {
+            add(&escape_wildcards(pattern));
+        }
     }
-    if protects && !pattern.is_ascii() {
-        matchers.extend(build(&pattern.to_lowercase()));
-    }
-    if protects && matchers.is_empty() {
-        matchers.extend(build(&escape_wildcards(pattern)));
-    }
-    matchers
+    builder.build().ok()
 }
