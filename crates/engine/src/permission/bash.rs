@@ -78,7 +78,9 @@ fn is_approved_by_sandbox(ctx: &PermissionContext<'_>, command: &str, reason: &D
     }
     let is_excluded = |content: &String| {
         let pattern = CommandPattern::parse(content);
-        let is_named = |text: &String| pattern.matches(text) || text.split(' ').next() == Some(content);
+        let begins =
+            |text: &String| text.strip_prefix(content).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
+        let is_named = |text: &String| pattern.matches(text) || begins(text);
         let in_code = |code: &String| pattern.occurs_in(code);
         possible.as_ref().map_or_else(
             || pattern.occurs_in(command),
@@ -185,8 +187,18 @@ fn allow_literally(
         let parts = script.map(|script| script.commands.iter().collect()).unwrap_or_default();
         return ask_for_commands(ctx, parts, None);
     }
-    let profile = SandboxProfile::ByRule { name_use, last_command };
+    let only_git = script.is_some_and(|script| script.commands.iter().all(runs_git));
+    let profile = SandboxProfile::ByRule { name_use, last_command, only_git };
     Decision::Allow { reason: DecisionReason::from_rule(rule), profile }
+}
+
+/// Whether git could find another repository than the one that was checked: one of several git commands may change
+/// files, and another one does not start in the folder that contains `.git`.
+fn may_find_other_repository<'a>(ctx: &PermissionContext<'_>, parts: impl Iterator<Item = &'a SimpleCommand>) -> bool {
+    let git: Vec<&[Word]> = parts.map(|part| strip_wrappers(&part.words)).filter(|words| is_git(words)).collect();
+    let is_elsewhere = |words: &&[Word]| words.iter().any(|word| word.text == "-C");
+    let in_root = ctx.workspace.cwd().join(".git").symlink_metadata().is_ok() && !git.iter().any(is_elsewhere);
+    git.len() > 1 && !in_root && git.iter().any(|words| known_commands::git::may_change_files(words))
 }
 
 fn runs_git(part: &SimpleCommand) -> bool {
@@ -254,14 +266,24 @@ fn rule_names_command(rule: &SourcedRule, command: &str, possible: Option<&Possi
     }
     let Some(content) = rule.rule.content.as_deref() else { return true };
     let pattern = CommandPattern::parse(content);
+    let by_name = without_folder(content).map(|content| CommandPattern::parse(&content));
     match possible {
         Some(possible) => {
             possible.texts.iter().any(|text| pattern.matches(text))
+                || by_name.is_some_and(|pattern| possible.texts.iter().any(|text| pattern.matches(text)))
                 || possible.foreign_code.iter().any(|code| pattern.occurs_in(code))
                 || content == command.trim_matches(BLANKS)
         }
         None => pattern.occurs_in(command),
     }
+}
+
+/// Returns the text of a rule without the folder of its program: `./deploy.sh` can be run as `bash deploy.sh`. `None` if
+/// it has none.
+fn without_folder(content: &str) -> Option<String> {
+    let program = content.split(' ').next().unwrap_or_default();
+    let (_, name) = program.rsplit_once('/')?;
+    (!name.is_empty() && !name.starts_with(['*', ':'])).then(|| format!("{name}{}", &content[program.len()..]))
 }
 
 /// Result of inspecting one simple command.
@@ -431,7 +453,9 @@ fn unsandboxed_profile(
             }
             // Opening a pipe waits for its other end.
             let may_wait = |file: &Redirect| !folders.is_regular_or_missing(&file.target.text);
-            let starts = at <= first && !script.has_loop && (!uses_file || changes_folder(part));
+            // The shell opens files after it has expanded the words, which may take long.
+            let expands = !part.words.iter().all(|word| word.is_literal);
+            let starts = at <= first && !script.has_loop && !expands && (!uses_file || changes_folder(part));
             let is_brief = starts && !files.clone().any(may_wait);
             name_uses.push(if is_brief { NameUse::AtStart } else { NameUse::Throughout });
         }
@@ -440,8 +464,12 @@ fn unsandboxed_profile(
         }
     }
     let name_use = name_uses.into_iter().max().unwrap_or(NameUse::Never);
+    let only_git = findings.iter().all(|(part, finding)| !by_rule(finding) || runs_git(part));
+    if !only_git && may_find_other_repository(ctx, findings.iter().map(|(part, _)| *part)) {
+        return None;
+    }
     let is_free = ctx.workspace.sandbox().allows_unsandboxed(name_use);
-    is_free.then_some(SandboxProfile::ByRule { name_use, last_command })
+    is_free.then_some(SandboxProfile::ByRule { name_use, last_command, only_git })
 }
 
 /// Asks about a command that would be allowed if a sandbox were available.

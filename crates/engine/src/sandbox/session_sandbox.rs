@@ -187,7 +187,7 @@ impl Sandbox {
     /// checked may lead elsewhere now.
     pub(crate) fn start_unsandboxed(&self, profile: SandboxProfile) -> Option<RunningCommand> {
         let names = match profile {
-            SandboxProfile::ByRule { name_use, last_command } => Some((name_use, last_command)),
+            SandboxProfile::ByRule { name_use, last_command, .. } => Some((name_use, last_command)),
             _ => None,
         };
         self.running.add_unsandboxed(names)

@@ -173,7 +173,21 @@ async fn setup_script(command: &str, workspace: &Workspace, profile: SandboxProf
         let looped = crate::permission::loop_variables(command);
         script.extend(looped.iter().map(|name| format!("export -n {name}\n")));
     }
+    if matches!(profile, SandboxProfile::ByRule { only_git: true, .. }) {
+        script.push_str(&safe_git_script(workspace));
+    }
     script
+}
+
+/// Returns the script that lets git use no folder as a repository by its contents alone. A checkout can turn the current
+/// folder into one, whose settings name programs.
+fn safe_git_script(workspace: &Workspace) -> String {
+    let count = workspace.env().get(std::ffi::OsStr::new("GIT_CONFIG_COUNT")).and_then(|count| count.to_str());
+    let count: u32 = count.and_then(|count| count.parse().ok()).unwrap_or_default();
+    let next = count.saturating_add(1);
+    format!(
+        "export GIT_CONFIG_KEY_{count}=safe.bareRepository GIT_CONFIG_VALUE_{count}=explicit GIT_CONFIG_COUNT={next}\n"
+    )
 }
 
 async fn run_in_background(

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use quipu_engine::testing::sandbox::{NameUse, SandboxProfile};
 use quipu_engine::testing::tool::{CallContext, TaskStatus, Tool as _, ToolEffect, WorkspaceOptions};
 use quipu_engine::testing::tools::bash::Bash;
 use serde_json::{Value, json};
@@ -22,6 +23,32 @@ fn env(more: &[(&str, &str)]) -> std::collections::BTreeMap<std::ffi::OsString, 
 
 fn bash_input(command: &str) -> Value {
     json!({"command": command})
+}
+
+/// A checkout can turn a folder into a repository by its contents, whose settings name programs.
+#[tokio::test]
+async fn git_that_a_rule_allows_uses_no_repository_without_a_git_folder() {
+    let workspace = bash_workspace();
+    for (name, text) in [
+        ("sub/HEAD", "ref: refs/heads/main\n"),
+        ("sub/objects/x", ""),
+        ("sub/refs/x", ""),
+        ("sub/config", "[core]\nrepositoryformatversion = 0\nworktree = .\nfsmonitor = touch ../ran; false\n"),
+    ] {
+        workspace.write(name, text);
+    }
+    let run = |only_git: bool| {
+        let profile = SandboxProfile::ByRule { name_use: NameUse::Never, last_command: 0, only_git };
+        let call = CallContext { profile, ..CallContext::new("toolu_1") };
+        let input = json!({"command": "git -C sub status"});
+        let workspace = &workspace;
+        async move { workspace.run_tool_with("Bash", input, &call).await }
+    };
+    run(true).await;
+    assert!(!workspace.path("ran").exists());
+    // Without it the program runs, or the test shows nothing.
+    let output = output_text(&run(false).await);
+    assert!(workspace.path("ran").exists(), "{output}");
 }
 
 #[tokio::test]

@@ -176,6 +176,9 @@ fn deny_rules_match_commands_that_other_programs_run() {
         "git -c a.b=c push",
         "git --no-pager push origin main",
         "git --shallow-file '' push origin main",
+        "git for-each-repo --config=reg.repo push origin main",
+        "git rebase -fx'git push' HEAD~1",
+        "/usr/lib/git-core/git-push origin main",
         "git --git-dir=.git push",
         "git --git-dir .git --work-tree . push",
         "git -c alias.x='!rm y' x",
@@ -435,6 +438,23 @@ fn words_of_denied_commands_are_found_in_code_whatever_is_around_them() {
 }
 
 #[test]
+fn a_rule_with_the_folder_of_a_program_holds_in_every_folder() {
+    let workspace = TestWorkspace::new();
+    let rules = ["allow Bash", "deny Bash(./deploy.sh:*)", "deny Bash(/opt/tools/*)"];
+    let refused = [
+        "./deploy.sh now",
+        "bash deploy.sh",
+        ". deploy.sh",
+        "././deploy.sh",
+        "src/../deploy.sh",
+        "/project/deploy.sh x",
+        "cd src && ../deploy.sh",
+    ];
+    assert_eq!(slipped(&workspace, &rules, "deny", &refused), Vec::<String>::new());
+    assert_eq!(slipped(&workspace, &rules, "allow", &["make", "cat deploy.sh.md"]), Vec::<String>::new());
+}
+
+#[test]
 fn shells_and_settings_that_are_not_seen_are_asked_about() {
     let workspace = TestWorkspace::new();
     let rules = ["allow Bash", "deny Bash(git push:*)"];
@@ -472,6 +492,8 @@ fn shells_and_settings_that_are_not_seen_are_asked_about() {
         "git --git-dir oth/.git p",
         // options that may take a value
         "git --unknown x p",
+        "git -c help.autoCorrect=1 psuh",
+        "echo x | m4",
         "git -Cx p",
     ];
     assert_eq!(slipped(&workspace, &rules, "ask", &hidden), Vec::<String>::new());

@@ -3,7 +3,7 @@
 use quipu_engine::testing::permission::{
     Behavior, Decision, DecisionReason, PermissionMode, Rule, RuleSet, RuleSource, evaluate,
 };
-use quipu_engine::testing::sandbox::SandboxProfile;
+use quipu_engine::testing::sandbox::{NameUse, SandboxProfile};
 use quipu_engine::testing::tool::WorkspaceOptions;
 use quipu_message::Json;
 use quipu_message::control::PermissionUpdate;
@@ -204,6 +204,42 @@ fn files_that_git_compares_after_an_allowed_command_are_asked_about() {
     ] {
         assert_eq!(decide(command), expected, "{command}");
     }
+}
+
+#[test]
+fn files_that_are_opened_after_words_are_expanded_are_in_use_throughout() {
+    let workspace = TestWorkspace::new();
+    let name_use = |command: &str| {
+        let input = json!({"command": command});
+        match workspace.evaluate(PermissionMode::Default, &["allow Bash(make:*)", "allow Edit(**)"], "Bash", &input) {
+            Decision::Allow { profile: SandboxProfile::ByRule { name_use, .. }, .. } => Some(name_use),
+            _ => None,
+        }
+    };
+    assert_eq!(name_use("make > log"), Some(NameUse::AtStart));
+    assert_eq!(name_use("make d/*/* > log"), Some(NameUse::Throughout));
+}
+
+#[test]
+fn git_that_a_rule_allows_finds_no_repository_that_another_command_has_made() {
+    let workspace = TestWorkspace::new();
+    workspace.write(".git/HEAD", "");
+    workspace.write("sub/a", "");
+    let rules = ["allow Bash(git:*)", "allow Bash(make:*)"];
+    let only_git = |command: &str| {
+        let input = json!({"command": command});
+        match workspace.evaluate(PermissionMode::Default, &rules, "Bash", &input) {
+            Decision::Allow { profile: SandboxProfile::ByRule { only_git, .. }, .. } => Some(only_git),
+            _ => None,
+        }
+    };
+    assert_eq!(only_git("git checkout x && make && git status"), Some(false));
+    workspace.inner.set_cwd(workspace.path("sub"));
+    // These run with `safe.bareRepository`.
+    assert_eq!(only_git("git checkout x && git add a"), Some(true));
+    assert_eq!(only_git("git checkout x && git status"), Some(true));
+    assert_eq!(only_git("make && git add a && git commit -m x"), Some(false));
+    assert_eq!(only_git("git checkout x && make && git status"), None);
 }
 
 #[test]

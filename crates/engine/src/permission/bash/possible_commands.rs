@@ -215,6 +215,11 @@ impl PossibleCommands {
             return;
         }
         let name = program_name(first);
+        // `/usr/lib/git-core/git-push`
+        if let Some(subcommand) = name.strip_prefix("git-") {
+            let subcommand = Word { text: subcommand.to_owned(), is_literal: true };
+            self.add_named("git", &[&[subcommand], &words[1..]].concat());
+        }
         let name = name.as_str();
         if let Some(at) = words.iter().position(|word| !word.is_literal) {
             self.add_known_prefix(&words[..at]);
@@ -390,7 +395,13 @@ impl PossibleCommands {
             let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
             self.add_git_setting(&texts[1..].join("="));
             self.add_code(&texts.join(" "));
-            texts.iter().for_each(|text| self.add_code(option_value(text)));
+            for text in &texts {
+                self.add_code(option_value(text));
+                commands_in_option(text).for_each(|text| self.add_code(text));
+            }
+            // `for-each-repo` runs git.
+            let operands = texts[1..].iter().position(|text| !text.starts_with('-'));
+            self.add_code(&format!("git {}", operands.map_or(String::new(), |at| texts[at + 1..].join(" "))));
         }
     }
 
@@ -399,7 +410,8 @@ impl PossibleCommands {
     fn add_git_setting(&mut self, text: &str) {
         self.add_code(text);
         let lower = text.to_lowercase();
-        let defines_alias = ["alias", "include.", "includeif."].iter().any(|name| lower.contains(name));
+        let defines_alias =
+            ["alias", "help.autocorrect", "include.", "includeif."].iter().any(|name| lower.contains(name));
         self.runs_unknown |= defines_alias;
         if let Some((_, value)) = text.rsplit_once('=').filter(|_| defines_alias) {
             self.add_code(&format!("git {value}"));
@@ -524,7 +536,8 @@ fn may_name_device(path: &str) -> bool {
 /// Whether an interpreter runs code from its standard input: it is given nothing but options
 /// without code, or `-`. `fc` runs what the shell remembers.
 fn runs_stdin(name: &str, words: &[Word]) -> bool {
-    if name != "fc" && !contains_word(STDIN_INTERPRETERS, without_version(name)) {
+    let is_one = |name: &str| contains_word(STDIN_INTERPRETERS, name);
+    if name != "fc" && !is_one(name) && !is_one(without_version(name)) {
         return false;
     }
     let is_stdin = |word: &Word| {
@@ -641,7 +654,7 @@ fn contains_word(words: &str, name: &str) -> bool {
 }
 
 fn is_interpreter(name: &str) -> bool {
-    contains_word(INTERPRETERS, without_version(name))
+    contains_word(INTERPRETERS, name) || contains_word(INTERPRETERS, without_version(name))
 }
 
 fn without_version(name: &str) -> &str {
