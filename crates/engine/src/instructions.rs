@@ -154,7 +154,7 @@ impl InstructionCollector {
         if depth > MAX_IMPORT_DEPTH || real.is_dir() || !self.visited.insert(real.clone()) {
             return;
         }
-        // Others may write the files of the session, whoever imports them.
+        // The model may have written files of the session, also those that files of the user import.
         let session = self.folders.iter().find(|folder| target.names().any(|name| name.starts_with(folder))).cloned();
         let within = session.as_deref().or(within);
         let may_hold = |folder: &Path| resolve(folder).is_some_and(|folder| real.starts_with(folder));

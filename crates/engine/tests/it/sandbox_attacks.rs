@@ -39,6 +39,22 @@ async fn run(workspace: &TestWorkspace, command: &str) -> String {
     output_text(&workspace.run_tool_with("Bash", json!({"command": command}), &call).await)
 }
 
+/// Runs a command, and another one from when the first has made the file `made`. The file `again` is made when the first
+/// has ended. Returns the output of the second.
+async fn run_overlapping(workspace: &TestWorkspace, first: &str, second: &str) -> String {
+    let first = async {
+        run(workspace, first).await;
+        workspace.write("again", "");
+    };
+    let second = async {
+        while !workspace.path("made").exists() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        run(workspace, second).await
+    };
+    tokio::join!(first, second).1
+}
+
 #[tokio::test]
 async fn a_cancelled_command_leaves_no_guarded_file() {
     if !kernel_can() {
@@ -446,17 +462,7 @@ async fn a_command_cannot_make_guarded_files_for_another_one() {
         let wait = |name: &str| format!("while [ ! -e {name} ]; do sleep 0.01; done");
         let first = format!("{make}; touch made; {}{end}", wait("second"));
         let second = format!("touch second; {}; rm -rf n; {make}", wait("again"));
-        let first = async {
-            run(&workspace, &first).await;
-            workspace.write("again", "");
-        };
-        let second = async {
-            while !workspace.path("made").exists() {
-                tokio::time::sleep(Duration::from_millis(2)).await;
-            }
-            run(&workspace, &second).await
-        };
-        let ((), output) = tokio::join!(first, second);
+        let output = run_overlapping(&workspace, &first, &second).await;
         for name in ["n/HEAD", "n/config", "a.lock", ".npmrc"] {
             assert!(!workspace.path(name).exists(), "{name} after '{end}': {output}");
         }
@@ -473,17 +479,7 @@ async fn a_command_cannot_open_a_covered_folder_for_another_one() {
     // The folder is covered for the second command. The first one did not find it and removes it.
     let first = format!("mkdir covered; touch made; {}; rmdir covered", wait("second"));
     let second = format!("touch second; {}; mkdir -p covered; echo x > covered/.npmrc", wait("again"));
-    let first = async {
-        run(&workspace, &first).await;
-        workspace.write("again", "");
-    };
-    let second = async {
-        while !workspace.path("made").exists() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-        run(&workspace, &second).await
-    };
-    let ((), output) = tokio::join!(first, second);
+    let output = run_overlapping(&workspace, &first, &second).await;
     assert!(!workspace.path("covered/.npmrc").exists(), "{output}");
     assert!(workspace.path("secret/.npmrc").exists() && workspace.path("secret/in/.git/config").exists(), "{output}");
 }
