@@ -123,7 +123,10 @@ impl McpClients {
     /// Returns the commands of the servers that are programs, word by word.
     pub(crate) fn command_lines(&self) -> Vec<Vec<String>> {
         let line = |server: &McpConnection| match &server.endpoint {
-            McpEndpoint::Stdio { command, args, .. } => Some([std::slice::from_ref(command), args].concat()),
+            // Variables such as NODE_OPTIONS name files too.
+            McpEndpoint::Stdio { command, args, env } => {
+                Some(std::iter::once(command).chain(args).chain(env.values()).cloned().collect())
+            }
             McpEndpoint::Http { .. } | McpEndpoint::Sdk => None,
         };
         self.lock().values().filter_map(line).collect()

@@ -13,8 +13,9 @@ const DATA_ENDINGS: [&str; 12] =
     ["css", "csv", "db", "html", "json", "lock", "log", "md", "sqlite", "toml", "txt", "yaml"];
 
 /// Programs that run the files or commands among their arguments.
-const RUNNERS: &str = ". ash awk bash bun bunx command dash deno env exec expect fastmcp fish ksh lua node nohup npx perl \
-    php pipx pypy run-parts ruby sh source sudo time timeout ts-node tsx uv uvx xargs zsh";
+const RUNNERS: &str = ". ash awk bash bun bunx command dash deno env eval exec expect fastmcp fish flock gmake ksh lua make \
+    nice node nohup npx perl php pipx pypy run-parts ruby sh source stdbuf sudo time timeout trap ts-node tsx uv uvx \
+    xargs zsh";
 
 /// Programs that run every file that a wildcard or a folder among their arguments means.
 const FOLDER_RUNNERS: &str = ". ash bash dash fish for ksh run-parts sh source zsh";
@@ -138,15 +139,57 @@ fn existing_files(word: &Word, base: &Path, folders: CommandFolders<'_>) -> Vec<
     SCRIPT_ENDINGS.iter().map(with_ending).filter(|path| path.is_file()).collect()
 }
 
-/// Splits a command line into its simple commands and their words, without quotes.
+/// Splits a command line into its simple commands and their words, without quotes. Commands in substitutions are among
+/// them.
 fn split_commands(line: &str) -> Vec<Vec<String>> {
+    let mut commands = split_line(line);
+    for text in substitutions(line) {
+        commands.extend(split_commands(text));
+    }
+    commands
+}
+
+/// Returns the texts of the outermost `$(…)` and `` `…` `` of a line.
+fn substitutions(line: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut rest = line;
+    while let Some(at) = rest.find("$(").into_iter().chain(rest.find('`')).min() {
+        let is_backtick = rest[at..].starts_with('`');
+        let inside = &rest[at + if is_backtick { 1 } else { 2 }..];
+        let end = match is_backtick {
+            true => inside.find('`').unwrap_or(inside.len()),
+            false => closing_bracket(inside),
+        };
+        found.push(&inside[..end]);
+        rest = &inside[end..];
+        rest = rest.get(1..).unwrap_or_default();
+    }
+    found
+}
+
+/// Returns where the bracket closes that was opened before the text; its end if it does not.
+fn closing_bracket(text: &str) -> usize {
+    let mut depth = 1;
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return at;
+        }
+    }
+    text.len()
+}
+
+fn split_line(line: &str) -> Vec<Vec<String>> {
     let mut commands = vec![vec![String::new()]];
     let mut quote = None;
     let mut chars = line.chars().peekable();
-    let mut depth = 0;
+    let (mut depth, mut in_backticks) = (0_i32, false);
     while let Some(c) = chars.next() {
-        let command = commands.last_mut();
-        let word = command.and_then(|command| command.last_mut());
+        let word = commands.last_mut().and_then(|command| command.last_mut());
         let Some(word) = word else { unreachable!("there is always a word") };
         match (quote, c) {
             (Some(open), c) if open == c => quote = None,
@@ -162,10 +205,15 @@ fn split_commands(line: &str) -> Vec<Vec<String>> {
                 depth -= 1;
                 word.push(c);
             }
+            (None, '`') => {
+                depth = if in_backticks { depth - 1 } else { depth + 1 };
+                in_backticks = !in_backticks;
+                word.push(c);
+            }
+            (None, c) if ";&|\n()<>".contains(c) && depth == 0 => commands.push(vec![String::new()]),
             (None, c) if c.is_whitespace() && depth == 0 => {
                 commands.last_mut().into_iter().for_each(|command| command.push(String::new()));
             }
-            (None, c) if ";&|\n()<>".contains(c) && depth == 0 => commands.push(vec![String::new()]),
             (_, c) => word.push(c),
         }
     }
@@ -177,7 +225,15 @@ fn split_commands(line: &str) -> Vec<Vec<String>> {
 /// Finds out which words of commands may be run.
 fn mark_words(commands: &[Vec<String>]) -> Vec<Word> {
     // Words of the shell before a program.
-    const BEFORE_PROGRAM: [&str; 7] = ["do", "then", "else", "if", "while", "until", "!"];
+    const BEFORE_PROGRAM: [&str; 8] = ["do", "then", "else", "elif", "if", "while", "until", "!"];
+    // `cat scripts/x | bash` runs what it is given.
+    let takes_code = |command: &Vec<String>| {
+        let program = command.first().map(|word| program_name(word)).unwrap_or_default();
+        let is_shell = contains_word(FOLDER_RUNNERS, &program) || program == "eval";
+        let has_code = command.len() == 1 || command.iter().any(|word| word.contains("$(") || word.contains('`'));
+        program == "xargs" || is_shell && has_code
+    };
+    let runs_all = commands.iter().any(takes_code);
     let mut marked = Vec::new();
     for command in commands {
         let start = command.iter().position(|word| {
@@ -186,8 +242,12 @@ fn mark_words(commands: &[Vec<String>]) -> Vec<Word> {
         });
         let (before, rest) = command.split_at(start.unwrap_or(command.len()));
         let program = rest.first().map(|word| program_name(word)).unwrap_or_default();
-        let runs = contains_word(RUNNERS, &program) || is_python(&program);
-        let runs_folder = contains_word(FOLDER_RUNNERS, &program);
+        let is_runner = |word: &String| {
+            let program = program_name(word);
+            contains_word(RUNNERS, &program) || is_python(&program) || word.starts_with('$')
+        };
+        let runs = runs_all || rest.iter().any(is_runner);
+        let runs_folder = runs_all || rest.iter().any(|word| contains_word(FOLDER_RUNNERS, &program_name(word)));
         let executes = program == "find" && rest.iter().any(|word| word.starts_with("-exec"));
         for (at, text) in before.iter().chain(rest).enumerate() {
             let is_program = at == before.len();
@@ -228,12 +288,10 @@ fn add_meanings(word: &Word, nesting: usize, folders: CommandFolders<'_>, all: &
         }
     }
     let names_file = folders.start.iter().any(|folder| folder.join(&text).exists());
-    let inner = split_commands(&word.text);
-    if nesting > 0 && !names_file && inner != [std::slice::from_ref(&word.text)] {
-        mark_words(&inner).iter().for_each(|inner| {
-            let is_run = inner.is_run && word.is_run;
-            add_meanings(&Word { is_run, ..inner.clone() }, nesting - 1, folders, all);
-        });
+    // A quoted command. Substitutions in it are commands of the line already.
+    let inner = split_line(&word.text);
+    if nesting > 0 && word.is_run && !names_file && inner != [std::slice::from_ref(&word.text)] {
+        mark_words(&inner).iter().for_each(|inner| add_meanings(inner, nesting - 1, folders, all));
     }
 }
 
@@ -257,20 +315,16 @@ fn expand_variables(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> St
 /// current folder.
 pub(crate) fn runs_python_without_script(words: &[String]) -> bool {
     let runs = |command: &[String]| {
-        let Some(at) = command.iter().position(|word| is_python(&program_name(word)) || word.contains("PYTHON")) else {
-            return false;
+        let Some(at) = command.iter().position(|word| is_python(&program_name(word))) else {
+            // A variable may be Python.
+            return matches!(command, [program, option, ..] if program.starts_with('$') && is_code_option(option));
         };
         let mut rest = command[at + 1..].iter();
         while let Some(word) = rest.next() {
             match word.as_str() {
                 "-W" | "-X" | "--check-hash-based-pycs" => drop(rest.next()),
-                "-" => return true,
-                option if option.starts_with("--") => {}
-                option if option.starts_with('-') => {
-                    if option.contains(['c', 'm']) {
-                        return true;
-                    }
-                }
+                option if is_code_option(option) => return true,
+                option if option.starts_with('-') => {}
                 _ => return false,
             }
         }
@@ -284,6 +338,11 @@ pub(crate) fn runs_python_without_script(words: &[String]) -> bool {
 /// As [`runs_python_without_script`], for a command line.
 pub(crate) fn line_runs_python_without_script(line: &str) -> bool {
     split_commands(line).iter().any(|command| runs_python_without_script(command))
+}
+
+/// Whether an option of Python is followed by code or a module.
+fn is_code_option(option: &str) -> bool {
+    option.starts_with('-') && !option.starts_with("--") && option.contains(['c', 'm']) || option == "-"
 }
 
 fn is_python(program: &str) -> bool {
@@ -321,6 +380,12 @@ mod tests {
             "python3 --version && python3 -c x",
             "$PYTHON -c x",
             "sh -c 'python3 -c x'",
+            "f=$(python3 -c 'import json'); echo $f",
+            "echo \"$(cat | python3 -c x)\"",
+            "f=`python3 -c x`",
+            "set -e\npython3 -c x",
+            "${PY:-python3} -c x",
+            "echo 'import json' | python3\ntrue",
         ] {
             assert!(line_runs_python_without_script(command), "{command}");
         }
@@ -390,6 +455,22 @@ mod tests {
         check("cd scripts && ./h", &["scripts/h"]);
         check("cd scripts && cd lib && ./x.sh", &["scripts/lib/x.sh"]);
         check("cd \"$CLAUDE_PROJECT_DIR/scripts\"; sh h", &["scripts/h"]);
+        for command in [
+            "out=$(bash scripts/h); echo \"$out\"",
+            "if ! out=$(scripts/h 2>&1); then exit 2; fi",
+            "echo \"$(bash scripts/h)\"",
+            "bash -c \"$(cat scripts/h)\"",
+            "set -e\nbash scripts/h",
+            "x=`bash scripts/h`",
+            "cat scripts/h | bash",
+            "nice bash scripts/h",
+            "trap 'bash scripts/h' EXIT",
+            "elif bash scripts/h",
+            "${BASH:-bash} scripts/h",
+        ] {
+            check(command, &["scripts/h"]);
+        }
+        check("ls scripts/*.sh | xargs -n1 bash", &["scripts"]);
         check("node ./tools", &["tools/index.js"]);
         check("python3 -m pkg.check", &["pkg/check.py"]);
         check("fastmcp run srv.py:mcp", &["srv.py"]);
