@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use similar::{ChangeTag, TextDiff};
 
 use crate::clock::now;
-use crate::path::resolve;
+use crate::path::{TargetPath, resolve};
 use crate::private_file;
 use crate::safe_file;
 use crate::tool::{FileChangeObserver, Workspace};
@@ -78,11 +78,11 @@ impl Checkpoints {
     /// Backs up every file known so far, as the state before this prompt.
     pub(crate) fn snapshot(&self, prompt: &Uuid, workspace: &Workspace) {
         let mut state = self.lock();
-        let paths = state.first_backups.keys().filter(|path| state.can_restore(path, workspace));
-        let paths: Vec<PathBuf> = paths.cloned().collect();
+        let restorable = |path: &PathBuf| Some((path.clone(), state.restorable_file(path, workspace)?));
+        let paths: Vec<(PathBuf, PathBuf)> = state.first_backups.keys().filter_map(restorable).collect();
         let mut backups = BTreeMap::new();
-        for path in paths {
-            let now = resolve(&path).and_then(|real| safe_file::read(&real, MAX_FILE_BYTES).ok());
+        for (path, real) in paths {
+            let now = safe_file::read(&real, MAX_FILE_BYTES).ok();
             // A file that cannot be backed up now is restored from its first backup.
             if let Ok(backup) = self.back_up(&mut state, &path, now.as_deref()) {
                 backups.insert(path, backup);
@@ -123,14 +123,17 @@ impl Checkpoints {
         let (_, backups) = state.snapshots.iter().find(|(uuid, _)| uuid == prompt)?;
         let mut done = RewindFilesResponse { can_rewind: true, ..RewindFilesResponse::default() };
         let (mut changed, mut plus, mut minus, mut links) = (Vec::new(), 0, 0, 0);
-        let is_restored = |path: &Path| {
-            state.can_restore(path, workspace) && (!state.from_transcript.contains(path) || may_change(path))
-        };
-        for (path, first) in state.first_backups.iter().filter(|(path, _)| is_restored(path)) {
+        for (path, first) in &state.first_backups {
+            let real = state.restorable_file(path, workspace);
+            let may_restore = |real: &PathBuf| !state.from_transcript.contains(path) || may_change(real);
+            let Some(real) = real.filter(may_restore) else { continue };
+            if path.is_symlink() {
+                links += 1;
+                continue;
+            }
             let backup = backups.get(path).unwrap_or(first);
-            match self.restore_file(path, backup, dry_run) {
+            match self.restore_file(&real, backup, dry_run) {
                 Ok(None) => {}
-                Ok(Some(RestoredFile::SkippedLink)) => links += 1,
                 Ok(Some(RestoredFile::Changed { added, removed })) => {
                     changed.push(path.display().to_string());
                     plus += added;
@@ -149,9 +152,6 @@ impl Checkpoints {
     }
 
     fn restore_file(&self, path: &Path, backup: &FileBackup, dry_run: bool) -> io::Result<Option<RestoredFile>> {
-        let Some(path) = &resolve(path).filter(|_| !path.is_symlink()) else {
-            return Ok(Some(RestoredFile::SkippedLink));
-        };
         let then = backup.backup_file_name.as_ref().map(|name| self.read_backup(name)).transpose()?;
         let now = match safe_file::read(path, MAX_FILE_BYTES) {
             Ok(bytes) => Some(bytes),
@@ -213,12 +213,16 @@ impl Checkpoints {
 }
 
 impl CheckpointState {
-    /// Whether a file may be read and restored: this run changed it and no link leads elsewhere since,
-    /// or it is one of those that the session may change.
-    fn can_restore(&self, path: &Path, workspace: &Workspace) -> bool {
-        let may_change = || !workspace.is_guarded(path) && !workspace.sandbox().is_restricted(path);
-        let is_changed_file = || !self.from_transcript.contains(path) && resolve(path).is_some_and(|real| real == path);
-        workspace.contains(path) && may_change() || is_changed_file()
+    /// Resolves a file that may be read and restored: this run changed it and no link leads elsewhere since, or it is
+    /// one of those that the session may change. The links may change later, so it must not be resolved again. `None` if
+    /// it may not.
+    fn restorable_file(&self, path: &Path, workspace: &Workspace) -> Option<PathBuf> {
+        let target = TargetPath::new(path);
+        let real = target.real.clone()?;
+        let is_inside = workspace.folders().iter().any(|folder| real.starts_with(folder));
+        let may_change = || !workspace.is_target_guarded(&target) && !workspace.sandbox().is_restricted(&real);
+        let is_changed_file = || !self.from_transcript.contains(path) && real == path;
+        (is_inside && may_change() || is_changed_file()).then_some(real)
     }
 
     /// Adds a backup of an earlier run.
@@ -238,7 +242,6 @@ fn is_in_folder(backup: &FileBackup) -> bool {
 }
 
 enum RestoredFile {
-    SkippedLink,
     Changed { added: u64, removed: u64 },
 }
 

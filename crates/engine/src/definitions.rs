@@ -495,11 +495,14 @@ fn read_file(
 ) -> Option<(FrontMatter, String)> {
     path.symlink_metadata().ok()?;
     let mut note = |error: String| problems.push(format!("{}: {error}", path.display()));
-    if project.is_some_and(|project| is_link_to_hidden_file(path, project, rules)) {
-        note("a rule refuses to read it".to_owned());
-        return None;
-    }
-    let text = match text_file::read(path, project, text_file::MAX_BYTES) {
+    // Resolved once: a link may lead elsewhere the next time.
+    let read = text_file::resolve_within(path, project).and_then(|real| {
+        if project.is_some_and(|project| is_link_to_hidden_file(path, &real, project, rules)) {
+            return Err(std::io::Error::other("a rule refuses to read it"));
+        }
+        text_file::read_resolved(&real, text_file::MAX_BYTES).and_then(text_file::into_text)
+    });
+    let text = match read {
         Ok(text) => text,
         Err(error) => {
             note(error.to_string());
@@ -516,10 +519,9 @@ fn read_file(
 }
 
 /// Whether a file of a project is a link, or in a linked folder, and leads to a file that permission rules hide.
-fn is_link_to_hidden_file(path: &Path, project: &Path, rules: &ProjectRules<'_>) -> bool {
+fn is_link_to_hidden_file(path: &Path, real: &Path, project: &Path, rules: &ProjectRules<'_>) -> bool {
     let own = || Some(resolve(project)?.join(path.strip_prefix(project).ok()?));
-    let target = resolve(path).filter(|real| own().as_ref() != Some(real));
-    target.is_some_and(|real| (rules.hidden_files)(&TargetPath::from_resolved(real)))
+    own().as_deref() != Some(real) && (rules.hidden_files)(&TargetPath::from_resolved(real))
 }
 
 fn parse_front_matter(text: &str) -> (Result<FrontMatter, String>, &str) {

@@ -146,11 +146,10 @@ pub(crate) fn is_agent_folder_name(name: &OsStr) -> bool {
 }
 
 /// Whether a path is guarded: as given, after its links are resolved, or as one of these links.
-pub(crate) fn is_guarded(path: &Path, home: GuardedHome<'_>) -> bool {
+pub(crate) fn is_guarded(target: &TargetPath, home: GuardedHome<'_>) -> bool {
     let named = |path: &Path| guarded_names(path).next().is_some() || home.hidden_name(path).is_some();
-    let target = TargetPath::new(path);
     target.names().any(|path| named(path) || is_in_repository(path))
-        || target.real.is_some_and(|real| is_target_of_guarded_link(&real, home))
+        || target.real.as_ref().is_some_and(|real| is_target_of_guarded_link(real, home))
 }
 
 /// Whether a link with a guarded name directly in a folder of the session, one in such a guarded folder

@@ -61,8 +61,8 @@ pub enum SandboxProfile {
         name_use: NameUse,
         /// Id of the last command that had started when they were checked.
         last_command: u64,
-        /// Whether rules allow only git in it.
-        only_git: bool,
+        /// Whether it runs git.
+        uses_git: bool,
     },
 }
 

@@ -176,29 +176,41 @@ fn allow_literally(
     let redirects: Vec<&Redirect> =
         script.iter().flat_map(|script| &script.commands).flat_map(|part| &part.redirects).collect();
     let mut files = redirects.into_iter().filter(|file| !is_standard_file(&file.target.text)).peekable();
-    let name_use = match (files.peek().is_some(), uses_git) {
+    let folders_named: Vec<&Word> = script.map(changed_folders).unwrap_or_default();
+    let name_use = match (files.peek().is_some() || !folders_named.is_empty(), uses_git) {
         (true, _) => NameUse::Throughout,
         (false, true) => NameUse::Repository,
         (false, false) => NameUse::Never,
     };
     // The rule does not say where a link leads.
-    let is_linked = files.any(|file| !folders.is_without_link_out(ctx, &file.target));
+    let is_linked = files.map(|file| &file.target).chain(folders_named).any(|word| folders.leads_elsewhere(ctx, word));
     if is_elsewhere || is_linked || !ctx.workspace.sandbox().allows_unsandboxed(name_use) {
         let parts = script.map(|script| script.commands.iter().collect()).unwrap_or_default();
         return ask_for_commands(ctx, parts, None);
     }
-    let only_git = script.is_some_and(|script| script.commands.iter().all(runs_git));
-    let profile = SandboxProfile::ByRule { name_use, last_command, only_git };
+    let profile = SandboxProfile::ByRule { name_use, last_command, uses_git };
     Decision::Allow { reason: DecisionReason::from_rule(rule), profile }
 }
 
-/// Whether git could find another repository than the one that was checked: one of several git commands may change
-/// files, and another one does not start in the folder that contains `.git`.
-fn may_find_other_repository<'a>(ctx: &PermissionContext<'_>, parts: impl Iterator<Item = &'a SimpleCommand>) -> bool {
-    let git: Vec<&[Word]> = parts.map(|part| strip_wrappers(&part.words)).filter(|words| is_git(words)).collect();
-    let is_elsewhere = |words: &&[Word]| words.iter().any(|word| word.text == "-C");
-    let in_root = ctx.workspace.cwd().join(".git").symlink_metadata().is_ok() && !git.iter().any(is_elsewhere);
-    git.len() > 1 && !in_root && git.iter().any(|words| known_commands::git::may_change_files(words))
+/// Programs that give files other names.
+const NAMING_COMMANDS: [&str; 9] = ["bsdtar", "cp", "install", "ln", "mv", "rsync", "tar", "tee", "unzip"];
+
+/// Whether a command beside git may make a file `.git` in the folder that git starts in, which then is another repository
+/// than the one that was checked.
+fn may_make_git_file<'a>(ctx: &PermissionContext<'_>, parts: impl Iterator<Item = &'a SimpleCommand>) -> bool {
+    let commands: Vec<&[Word]> = parts.map(|part| strip_wrappers(&part.words)).collect();
+    let is_elsewhere = |words: &&[Word]| is_git(words) && words.iter().any(|word| word.text == "-C");
+    let has_git = ctx.workspace.cwd().join(".git").symlink_metadata().is_ok();
+    let is_naming = |words: &&[Word]| {
+        words.first().is_some_and(|first| NAMING_COMMANDS.contains(&possible_commands::program_name(first).as_str()))
+    };
+    (!has_git || commands.iter().any(is_elsewhere)) && commands.iter().any(is_naming)
+}
+
+/// Returns the folders that a script changes to.
+fn changed_folders(script: &Script) -> Vec<&Word> {
+    let changes = script.commands.iter().filter(|part| part.words.first().is_some_and(|word| word.text == "cd"));
+    changes.filter_map(|part| part.words.get(1)).collect()
 }
 
 fn runs_git(part: &SimpleCommand) -> bool {
@@ -464,12 +476,12 @@ fn unsandboxed_profile(
         }
     }
     let name_use = name_uses.into_iter().max().unwrap_or(NameUse::Never);
-    let only_git = findings.iter().all(|(part, finding)| !by_rule(finding) || runs_git(part));
-    if !only_git && may_find_other_repository(ctx, findings.iter().map(|(part, _)| *part)) {
+    let uses_git = findings.iter().any(|(part, _)| runs_git(part));
+    if uses_git && may_make_git_file(ctx, findings.iter().map(|(part, _)| *part)) {
         return None;
     }
     let is_free = ctx.workspace.sandbox().allows_unsandboxed(name_use);
-    is_free.then_some(SandboxProfile::ByRule { name_use, last_command, only_git })
+    is_free.then_some(SandboxProfile::ByRule { name_use, last_command, uses_git })
 }
 
 /// Asks about a command that would be allowed if a sandbox were available.
@@ -671,7 +683,8 @@ fn inspect_redirect<'a>(ctx: &PermissionContext<'a>, file: &Redirect, folders: &
     let target = TargetPath::new(ctx.workspace.cwd().join(name));
     let path = target.given.clone();
     let tool = if file.is_write { ToolName::Edit } else { ToolName::Read };
-    let covers = |rule: &SourcedRule| !file.is_write || is_covered_by_rule(rule, &path, ctx.workspace);
+    let covers =
+        |rule: &SourcedRule| !file.is_write || is_covered_by_rule(rule, &TargetPath::new(&path), ctx.workspace);
     let allows = |rule: &SourcedRule| {
         folders.is_single() && file_tools::rule_matches(rule, &tool, &target, ctx.workspace) && covers(rule)
     };

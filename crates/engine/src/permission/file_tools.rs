@@ -59,7 +59,7 @@ pub(super) fn evaluate(ctx: &PermissionContext<'_>, input: &Value, target: &Targ
     }
     let allowed = ctx.find_rule(Behavior::Allow, |rule| rule_matches(rule, ctx.tool, target, workspace));
     let allowed =
-        allowed.filter(|_| !(workspace.is_confined() && is_edit_tool(ctx.tool) && workspace.is_guarded(&path)));
+        allowed.filter(|_| !(workspace.is_confined() && is_edit_tool(ctx.tool) && workspace.is_target_guarded(target)));
     if is_read_tool(ctx.tool) {
         if let Some(rule) = allowed.filter(|rule| !pattern_leaves_folder || rule.rule.content.is_none()) {
             return Decision::allow_unsandboxed(DecisionReason::from_rule(rule));
@@ -73,10 +73,10 @@ pub(super) fn evaluate(ctx: &PermissionContext<'_>, input: &Value, target: &Targ
         let message = format!("Cannot write to {} while in plan mode.", path.display());
         return Decision::Deny { message, reason: DecisionReason::Mode(ctx.mode) };
     }
-    if let Some(rule) = allowed.filter(|rule| is_covered_by_rule(rule, &path, workspace)) {
+    if let Some(rule) = allowed.filter(|rule| is_covered_by_rule(rule, target, workspace)) {
         return Decision::allow_unsandboxed(DecisionReason::from_rule(rule));
     }
-    if ctx.mode.accepts_edits() && inside && !workspace.is_guarded(&path) {
+    if ctx.mode.accepts_edits() && inside && !workspace.is_target_guarded(target) {
         return Decision::allow_unsandboxed(DecisionReason::Mode(ctx.mode));
     }
     ask_to_change(ctx, path, inside)
@@ -204,15 +204,15 @@ pub fn file_target(tool: &ToolName, input: &Value, workspace: &Workspace) -> Opt
 }
 
 /// Whether an allow rule covers a path. Guarded files are covered only by rules that name them.
-pub(super) fn is_covered_by_rule(rule: &SourcedRule, path: &Path, workspace: &Workspace) -> bool {
+pub(super) fn is_covered_by_rule(rule: &SourcedRule, target: &TargetPath, workspace: &Workspace) -> bool {
     let pattern = rule.rule.content.as_deref().unwrap_or_default().to_lowercase();
     let written: Vec<&str> = pattern.split('/').collect();
-    let real = resolve(path).unwrap_or_else(|| path.to_owned());
+    let real = target.real.as_ref().unwrap_or(&target.given);
     let named = |path: &Path| {
         let mut names = guarded_names(path).chain(workspace.hidden_home_name(path));
         names.all(|name| written.contains(&name.as_str()))
     };
     let file_name = real.file_name().map(comparable).unwrap_or_default();
-    let needs_own_name = is_in_repository(&real) || workspace.is_target_of_guarded_link(&real);
-    TargetPath::new(path).names().all(named) && (written.contains(&file_name.as_str()) || !needs_own_name)
+    let needs_own_name = is_in_repository(real) || workspace.is_target_of_guarded_link(real);
+    target.names().all(named) && (written.contains(&file_name.as_str()) || !needs_own_name)
 }

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::restricted_paths::GuardedPath;
+use super::restricted_paths::{GuardedPath, PathMatcher};
 
 /// How long names that a command uses at its start count as in use: the shell first defines what the user's
 /// own shell defines.
@@ -79,8 +79,8 @@ pub(super) struct WriteAccess {
     pub(super) writable: Vec<PathBuf>,
     /// Those inside them that it cannot.
     pub(super) read_only: Vec<PathBuf>,
-    /// Version of the rules that were applied.
-    pub(super) rules_version: u64,
+    /// The paths that rules did not let it change.
+    pub(super) unwritable: PathMatcher,
 }
 
 impl Writer {
@@ -219,12 +219,11 @@ impl RunningCommand {
         let (until, later) = list.commands.split_at_mut(at + 1);
         let Some(writer) = until[at].writer.as_ref() else { return Vec::new() };
         for later in later.iter_mut().filter_map(|command| command.writer.as_mut()) {
-            let has_new_rules = later.access.rules_version != writer.access.rules_version;
             later.guarded_before.retain(|guarded| {
                 guarded.existed(&writer.guarded_before)
                     || !writer.can_write(&guarded.path)
-                    // The rules of this command did not name it.
-                    || has_new_rules && guarded.is_by_rule()
+                    // Rules name it only since this command has started.
+                    || guarded.is_by_rule() && !(writer.access.unwritable.matches)(&guarded.path)
             });
         }
         writer.guarded_before.clone()
@@ -316,7 +315,7 @@ mod tests {
         let access = |writable: &[PathBuf], read_only: &[PathBuf]| WriteAccess {
             writable: writable.to_vec(),
             read_only: read_only.to_vec(),
-            rules_version: 1,
+            unwritable: PathMatcher::default(),
         };
         let guarded = || GuardedPath::new(&path, &path.symlink_metadata().unwrap(), &all);
         let kept = |first: WriteAccess| {

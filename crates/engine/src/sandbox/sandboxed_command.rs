@@ -125,7 +125,7 @@ impl Sandbox {
             let access = WriteAccess {
                 writable: policy.writable.clone(),
                 read_only: policy.read_only.clone(),
-                rules_version: self.restrictions.read().0,
+                unwritable: unwritable.clone(),
             };
             match self.running.add_writer(access, guarded, ended) {
                 Ok(run) => return Ok((policy, unwritable, Some(run))),

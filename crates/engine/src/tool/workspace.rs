@@ -347,7 +347,12 @@ impl Workspace {
 
     /// Whether a path is guarded: only a rule that names it allows changing it.
     pub(crate) fn is_guarded(&self, path: &Path) -> bool {
-        self.with_home(|home| guarded_paths::is_guarded(path, home))
+        self.is_target_guarded(&TargetPath::new(path))
+    }
+
+    /// As [`is_guarded`](Self::is_guarded), for a path as it was resolved: its links may lead elsewhere by now.
+    pub(crate) fn is_target_guarded(&self, target: &TargetPath) -> bool {
+        self.with_home(|home| guarded_paths::is_guarded(target, home))
     }
 
     /// Whether a guarded link leads to a resolved path.

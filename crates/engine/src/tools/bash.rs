@@ -173,7 +173,7 @@ async fn setup_script(command: &str, workspace: &Workspace, profile: SandboxProf
         let looped = crate::permission::loop_variables(command);
         script.extend(looped.iter().map(|name| format!("export -n {name}\n")));
     }
-    if matches!(profile, SandboxProfile::ByRule { only_git: true, .. }) {
+    if matches!(profile, SandboxProfile::ByRule { uses_git: true, .. }) {
         script.push_str(&safe_git_script(workspace));
     }
     script

@@ -37,8 +37,8 @@ async fn git_that_a_rule_allows_uses_no_repository_without_a_git_folder() {
     ] {
         workspace.write(name, text);
     }
-    let run = |only_git: bool| {
-        let profile = SandboxProfile::ByRule { name_use: NameUse::Never, last_command: 0, only_git };
+    let run = |uses_git: bool| {
+        let profile = SandboxProfile::ByRule { name_use: NameUse::Never, last_command: 0, uses_git };
         let call = CallContext { profile, ..CallContext::new("toolu_1") };
         let input = json!({"command": "git -C sub status"});
         let workspace = &workspace;

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
-use quipu_engine::testing::permission::{PermissionMode, file_target, hidden_file_filter};
+use quipu_engine::testing::permission::{PermissionMode, evaluate_target, file_target, hidden_file_filter};
 use quipu_engine::testing::tool::{CallContext, TargetPath, WorkspaceOptions};
 use quipu_message::ToolName;
 use serde_json::json;
@@ -731,4 +731,50 @@ fn commands_that_read_more_than_their_words_say_are_asked_about() {
         assert_eq!(workspace.bash_decision(PermissionMode::Default, &[], command), "ask", "{command}");
     }
     assert_eq!(workspace.bash_decision(PermissionMode::Default, &[], "diff a.txt in/file"), "allow");
+}
+
+#[test]
+fn a_rule_with_a_whole_command_follows_no_link_to_a_guarded_file() {
+    let workspace = TestWorkspace::new();
+    for name in [".git/config", "sub/a"] {
+        workspace.write(name, "");
+    }
+    let outside = tempfile::tempdir().unwrap();
+    symlink(".git/config", workspace.path("notes")).unwrap();
+    symlink(outside.path(), workspace.path("build")).unwrap();
+    symlink(".git", workspace.path("store")).unwrap();
+    let decide = |command: &str| {
+        let rule = format!("allow Bash({command})");
+        workspace.bash_decision(PermissionMode::Default, &[&rule], command)
+    };
+    for command in ["cat x > notes", "cd build && date > log", "cd build && touch made", "cd store && touch made"] {
+        assert_eq!(decide(command), "ask", "{command}");
+    }
+    for command in ["cat x > log", "cd sub && touch made", "cd sub && date > log"] {
+        assert_eq!(decide(command), "allow", "{command}");
+    }
+}
+
+#[test]
+fn a_file_is_guarded_by_the_path_that_is_opened() {
+    let workspace = TestWorkspace::new();
+    for name in ["ok/x", ".claude/x"] {
+        workspace.write(name, "");
+    }
+    let input = json!({"file_path": workspace.path_text("d/settings.json"), "content": "{}"});
+    let decide = |rules: &[&str], opened: &str| {
+        symlink(opened, workspace.path("d")).unwrap();
+        let target = file_target(&ToolName::Write, &input, &workspace.inner);
+        // The link leads elsewhere when it is evaluated.
+        std::fs::remove_file(workspace.path("d")).unwrap();
+        symlink("ok", workspace.path("d")).unwrap();
+        let rules = parse_rules(rules);
+        let mode = PermissionMode::AcceptEdits;
+        let decision = evaluate_target(mode, &rules, &ToolName::Write, &input, &workspace.inner, target.as_ref());
+        std::fs::remove_file(workspace.path("d")).unwrap();
+        decision_word(&decision)
+    };
+    assert_eq!(decide(&[], "ok"), "allow");
+    assert_eq!(decide(&[], ".claude"), "ask");
+    assert_eq!(decide(&["allow Edit(**)"], ".claude"), "ask");
 }

@@ -93,14 +93,15 @@ impl PossibleCwds {
         }
     }
 
-    /// Whether a file is where its name says, or its links do not lead out of the session's folders.
-    pub(super) fn is_without_link_out(&self, ctx: &PermissionContext<'_>, word: &Word) -> bool {
-        let is_kept = |path: PathBuf| {
-            let path = without_dots(&path);
-            resolve(&path).is_some_and(|real| real == path || ctx.workspace.contains(&path))
+    /// Whether a link makes a name lead out of the session's folders or to a guarded file.
+    pub(super) fn leads_elsewhere(&self, ctx: &PermissionContext<'_>, word: &Word) -> bool {
+        let leads = |folder: &PathBuf| {
+            let target = TargetPath::new(without_dots(&folder.join(&word.text)));
+            let is_same = target.real.as_ref() == Some(&target.given);
+            !is_same && (!ctx.workspace.contains(&target.given) || ctx.workspace.is_target_guarded(&target))
         };
-        word.is_literal
-            && self.0.as_ref().is_some_and(|folders| folders.iter().all(|folder| is_kept(folder.join(&word.text))))
+        let cwd = ctx.workspace.cwd();
+        [cwd].iter().chain(self.0.iter().flatten()).any(leads) || self.0.is_none() || !word.is_literal
     }
 
     /// Whether a word may name a file through a link of a process.

@@ -235,16 +235,6 @@ pub(super) fn may_show_contents(mut words: &[Word]) -> bool {
     rest.iter().any(shows) || !options(rest).iter().all(is_known) || is_list && !options(rest).is_empty()
 }
 
-/// Subcommands that change no files of the working folder.
-const INDEX_SUBCOMMANDS: &str = "add branch commit config fetch notes push remote tag";
-
-/// Whether a git command may change files of the working folder, and so make another repository there.
-pub(in crate::permission::bash) fn may_change_files(words: &[Word]) -> bool {
-    let rest = words.get(1..).unwrap_or_default();
-    let is_harmless = rest.first().is_some_and(|word| contains_word(INDEX_SUBCOMMANDS, &word.text));
-    !is_harmless && !is_read_only(rest)
-}
-
 /// Whether a git command compares two files by name, as `diff` does in the repository of `root` if one of them is outside
 /// of it, and always if there is none. It then follows links on the way.
 pub(in crate::permission::bash) fn may_compare_files(words: &[Word], root: &Path) -> bool {
