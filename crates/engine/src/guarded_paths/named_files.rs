@@ -1,5 +1,8 @@
 //! The files that the commands of hooks, helpers and MCP servers run. A change of such a file is run without a sandbox
 //! the next time the command runs.
+//!
+//! The parser of `permission::shell` refuses what it does not understand, because it decides what may run. Here every text
+//! must give words, and a word too many only guards a file too many, so lines are split in a simpler way.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
