@@ -34,4 +34,4 @@ mod walk;
 
 pub use file_list::{FileKind, FileList, FileMatch};
 pub use symbols::{SymbolKind, SymbolList, SymbolMatch};
-pub use walk::{MAX_IGNORE_FILE_BYTES, walk_unignored};
+pub use walk::{MAX_IGNORE_FILE_BYTES, has_too_many_braces, walk_unignored};

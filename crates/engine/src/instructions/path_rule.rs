@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use quipu_files::has_too_many_braces;
 use serde::{Deserialize, Deserializer};
 
 use super::InstructionFile;
@@ -25,7 +26,8 @@ impl PathRule {
         let Some((globs, body)) = files.first().and_then(|rule| parse_paths(&rule.content)) else { return Err(files) };
         files[0].content = body;
         let mut set = GlobSetBuilder::new();
-        for glob in globs.iter().filter_map(|glob| GlobBuilder::new(glob).literal_separator(true).build().ok()) {
+        let globs = globs.iter().filter(|glob| !has_too_many_braces(glob));
+        for glob in globs.filter_map(|glob| GlobBuilder::new(glob).literal_separator(true).build().ok()) {
             set.add(glob);
         }
         match set.build() {
@@ -106,6 +108,9 @@ mod tests {
             &["src/api/x/y", "lib/a.rs"],
             &["src/b", "lib/x/a.rs", "/q/lib/a.rs"],
         );
+        // Compiling the first pattern would overflow the stack.
+        let nested = format!("{}{}", "{".repeat(50_000), "}".repeat(50_000));
+        check(&format!("paths:\n  - \"{nested}\"\n  - lib/*.rs"), &["lib/a.rs"], &["src/b"]);
     }
 
     #[test]

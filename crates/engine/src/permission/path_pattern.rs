@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use quipu_files::has_too_many_braces;
 
 use super::rules::SourcedRule;
 use super::{Behavior, RuleSource};
@@ -285,6 +286,9 @@ fn resolve_link(root: &Path, pattern: &str) -> Option<(PathBuf, String)> {
 /// Returns the patterns that a rule with braces means, and for deny and ask rules also the pattern itself, because
 /// names may contain braces. `None` is one that is not known, because there are too many.
 fn alternatives(pattern: &str, allows: bool) -> Vec<Option<String>> {
+    if has_too_many_braces(pattern) {
+        return if allows { Vec::new() } else { vec![None] };
+    }
     let is_plain = !pattern.contains(['\\', '[']);
     let mut patterns = vec![Some(pattern.to_owned())];
     if !pattern.contains('{') || (allows && !is_plain) {

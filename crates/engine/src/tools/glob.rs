@@ -6,6 +6,7 @@ use std::time::{Instant, SystemTime};
 use futures_util::future::BoxFuture;
 use ignore::WalkBuilder;
 use ignore::overrides::OverrideBuilder;
+use quipu_files::has_too_many_braces;
 use quipu_message::ToolName;
 use quipu_message::tool::GlobInput;
 use quipu_message::tool::output::GlobOutput;
@@ -64,6 +65,9 @@ async fn run(input: Value, workspace: &Workspace, call: &CallContext) -> Result<
     let Some(folder) = folder.filter(|folder| folder.is_dir() && resolve(folder).as_ref() == Some(folder)) else {
         return Err(ToolOutput::tool_use_error(format!("Directory does not exist: {shown}")));
     };
+    if has_too_many_braces(&pattern) {
+        return Err(ToolOutput::tool_use_error("The pattern cannot be read: it has too many braces."));
+    }
     let mut names = OverrideBuilder::new(&folder);
     let names = names.add(&pattern).and_then(|names| names.build());
     let names = names.map_err(|e| ToolOutput::tool_use_error(format!("The pattern cannot be read: {e}")))?;

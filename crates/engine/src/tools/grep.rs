@@ -7,7 +7,7 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use ignore::Walk;
 use ignore::overrides::OverrideBuilder;
 use ignore::types::TypesBuilder;
-use quipu_files::walk_unignored;
+use quipu_files::{has_too_many_braces, walk_unignored};
 use quipu_message::ToolName;
 use quipu_message::tool::output::GrepOutput;
 use quipu_message::tool::{GrepInput, GrepMode};
@@ -132,6 +132,10 @@ fn build_walk(path: &Path, request: &GrepInput) -> Result<Walk, ignore::Error> {
         // Globs are separated by spaces, or by commas outside braces.
         let split = |c: char| c.is_whitespace() || (c == ',' && !globs.contains('{'));
         for glob in globs.split(split).filter(|glob| !glob.is_empty()) {
+            if has_too_many_braces(glob) {
+                let err = "too many braces".to_owned();
+                return Err(ignore::Error::Glob { glob: None, err });
+            }
             names.add(glob)?;
         }
         walk.overrides(names.build()?);

@@ -243,6 +243,28 @@ fn deny_rules_match_every_alternative_and_character_class() {
 }
 
 #[tokio::test]
+async fn patterns_with_many_braces_do_not_overflow_the_stack() {
+    let workspace = TestWorkspace::new();
+    let nested = format!("{}a{}", "{".repeat(50_000), "}".repeat(50_000));
+    for (tool, input) in [
+        ("Glob", json!({"pattern": nested})),
+        ("Grep", json!({"pattern": "x", "glob": nested})),
+        ("Grep", json!({"pattern": "x", "glob": format!("*.rs {nested}")})),
+    ] {
+        let output = output_text(&workspace.run_tool(tool, input).await);
+        assert!(output.contains("too many braces"), "{tool}: {output}");
+    }
+    // It is not known which files a deny rule names, so it names all; an allow rule names none.
+    for (rule, expected) in [("deny", "deny"), ("allow", "ask")] {
+        let rules = [format!("{rule} Edit({nested})")];
+        let rules: Vec<&str> = rules.iter().map(String::as_str).collect();
+        let input = json!({"file_path": workspace.path("b"), "content": ""});
+        let decision = workspace.evaluate(PermissionMode::Default, &rules, "Write", &input);
+        assert_eq!(decision_word(&decision), expected);
+    }
+}
+
+#[tokio::test]
 async fn a_search_for_names_lists_the_folder_that_was_permitted() {
     let (workspace, outside) = workspace_with_links();
     symlink("in", workspace.path("link")).unwrap();
