@@ -95,6 +95,8 @@ pub(super) struct RestrictedPaths {
     pub(super) guarded: Vec<GuardedPath>,
     /// Whether a limit was reached, so that paths may be missing.
     pub(super) is_incomplete: bool,
+    /// Folders with paths that are too long to be opened, and so may be guarded ones.
+    pub(super) too_deep: Vec<PathBuf>,
 }
 
 /// A guarded path with the identity of the file, because another file may take its name.
@@ -248,6 +250,7 @@ impl RestrictedPaths {
         self.links.extend(others.links);
         self.guarded.extend(others.guarded);
         self.is_incomplete |= others.is_incomplete;
+        self.too_deep.extend(others.too_deep);
         self.covered.sort();
         self.read_only.sort();
         self
@@ -325,6 +328,10 @@ fn find_restricted(
             Err(error) => {
                 let can_open = path.parent().and_then(|folder| folder.symlink_metadata().ok()).is_none_or(is_own);
                 found.is_incomplete |= error.kind() != std::io::ErrorKind::NotFound && can_open;
+                let folder = path.parent().filter(|_| error.kind() == std::io::ErrorKind::InvalidFilename);
+                found.too_deep.extend(
+                    folder.filter(|&folder| !found.too_deep.iter().any(|known| known == folder)).map(Path::to_owned),
+                );
                 continue;
             }
         };
@@ -399,16 +406,17 @@ fn has_guarded_name_below(path: &Path, folders: &[PathBuf]) -> bool {
 /// Returns all guarded paths in the session's folders and those in `writable` that `refused` names,
 /// except those below another one; with `inside` only these paths and what is in them. Without a limit,
 /// because a command could otherwise hide one behind many files; and in folders that cannot be listed,
-/// which are made accessible to their owner.
+/// which are made accessible to their owner. Also returns the folders with paths that are too long.
 pub(super) fn find_guarded_paths(
     refused: &SandboxRestrictions,
     home: GuardedHome<'_>,
     writable: &[PathBuf],
     inside: Option<Vec<PathBuf>>,
-) -> Vec<GuardedPath> {
+) -> (Vec<GuardedPath>, Vec<PathBuf>) {
     let roots = inside.unwrap_or_else(|| walk_roots(refused, home.folders, &[], writable));
     let limits = WalkLimits { max_walked: usize::MAX, max_found: usize::MAX, unlocks_folders: true };
-    find_restricted(&roots, refused, home, writable, limits).guarded
+    let found = find_restricted(&roots, refused, home, writable, limits);
+    (found.guarded, found.too_deep)
 }
 
 /// Returns the settings of the session outside its folders that commands could change, because a setting

@@ -305,7 +305,8 @@ impl SandboxedCommand {
     }
 
     /// Renames guarded paths, and those that must not be changed, that the command created. Returns
-    /// the old and new path of each; an error if it could not be renamed.
+    /// the old and new path of each; an error if it could not be renamed. So are folders with paths
+    /// that are too long to be opened.
     pub(crate) fn move_guarded_aside(&self) -> Vec<(PathBuf, io::Result<PathBuf>)> {
         let Some(run) = &self.run else { return Vec::new() };
         let home = GuardedHome {
@@ -325,7 +326,7 @@ impl SandboxedCommand {
         let (mut all, mut inside) = (Vec::new(), None);
         let mut settings = find_settings(home, &self.policy.writable).guarded;
         loop {
-            let mut found = find_guarded_paths(&refused, home, &self.policy.writable, inside.take());
+            let (mut found, too_deep) = find_guarded_paths(&refused, home, &self.policy.writable, inside.take());
             found.append(&mut settings);
             // A file is moved with its folder.
             let found = found.into_iter().filter(is_new).filter(|guarded| guarded.path.symlink_metadata().is_ok());
@@ -339,6 +340,9 @@ impl SandboxedCommand {
             let entries: Vec<PathBuf> = folders.flatten().flatten().map(|entry| entry.path()).collect();
             refused.unwritable = PathMatcher::default();
             all.extend(made);
+            let is_unchecked =
+                || io::Error::new(io::ErrorKind::InvalidFilename, "paths in it are too long to be checked");
+            all.extend(too_deep.into_iter().map(|folder| (folder, Err(is_unchecked()))));
             if entries.is_empty() {
                 return all;
             }

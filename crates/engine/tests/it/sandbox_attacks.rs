@@ -303,6 +303,20 @@ async fn a_command_cannot_take_the_names_for_files_that_are_moved_aside() {
 }
 
 #[tokio::test]
+async fn a_folder_that_is_too_deep_to_be_checked_is_an_error() {
+    if !kernel_can() {
+        return;
+    }
+    let workspace = attacked_workspace(&json!({}), &[]);
+    let name = "d".repeat(200);
+    let output = run(&workspace, &format!("for i in {{1..25}}; do mkdir {name}; cd {name}; done; touch .envrc")).await;
+    assert!(output.contains("paths in it are too long to be checked"), "{output}");
+    // Nothing else runs there without a question until the user removes it.
+    let decision = workspace.evaluate(PermissionMode::Auto, &[], "Bash", &json!({"command": "touch x"}));
+    assert_eq!(crate::decision_word(&decision), "ask");
+}
+
+#[tokio::test]
 async fn a_folder_that_is_moved_aside_contains_nothing_guarded() {
     if !kernel_can() {
         return;
