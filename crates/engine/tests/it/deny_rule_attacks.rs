@@ -1,9 +1,16 @@
-//! Attempts to run commands that deny rules name, as tables.
+//! Attempts to run commands and to reach files that deny rules name, as tables.
 
-use quipu_engine::testing::permission::PermissionMode;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
 
-use crate::TestWorkspace;
+use quipu_engine::testing::permission::{PermissionMode, hidden_file_filter};
+use quipu_engine::testing::tool::TargetPath;
+use serde_json::json;
+
 use crate::permission_attacks::workspace_with_links;
+use crate::{TestWorkspace, decision_word, output_text, parse_rules};
 
 /// All of these run `rm` or `git push`, one way or another.
 #[test]
@@ -83,6 +90,7 @@ fn deny_rules_match_disguised_commands() {
         "time rm x",
         "rm x $((1))",
         "rm ${x:-y}",
+        "$'\\x72m' x",
     ];
     for command in refused {
         for mode in [PermissionMode::Default, PermissionMode::BypassPermissions] {
@@ -100,7 +108,7 @@ fn deny_rules_match_disguised_commands() {
         "r?m x",
         "env $x y",
         "bash -c $x",
-        "$'\\x72m' x",
+        "$'\\x72'$x y",
         "sh -c 'sh -c \"sh -c \\\"$x\\\"\"'",
     ] {
         assert_eq!(workspace.bash_decision(PermissionMode::BypassPermissions, &rules, command), "ask", "{command}");
@@ -151,8 +159,25 @@ fn deny_rules_match_commands_that_other_programs_run() {
         "gawk 'BEGIN { print | \"rm x\" }'",
         "sed '1e rm x' a",
         "sed -n '/x/{s//rm y/;e}' a",
+        "sed '1erm x' a",
+        "sed '/x/Ie git push' a",
+        "sed 1egit\\ push a",
         "perl -e 'system(\"rm\", \"x\")'",
         "perl -e '`rm x`'",
+        // escapes in them
+        r#"awk 'BEGIN { system(":\012rm x") }'"#,
+        r#"perl -e 'system ":\x0arm x"'"#,
+        r#"perl -e 'system ":\x{a}git\x{20}push"'"#,
+        r#"perl -e 'system "\Lrm x"'"#,
+        r#"perl -e 'system "\LRM x"'"#,
+        r#"perl -e 'system "\Erm x"'"#,
+        r#"python3 -c 'import os; os.system("\x72m x")'"#,
+        // words after them
+        "perl -e 'exec @ARGV' rm x",
+        "perl -e 'exec @ARGV' git push",
+        "python3 -c 'import os, sys; os.execvp(sys.argv[1], sys.argv[1:])' rm x",
+        "awk 'BEGIN { system(ARGV[1] \" \" ARGV[2]) }' rm x",
+        "make --eval='all:;@$Arm x'",
         "python3 -c 'import os; os.system(\"rm x\")'",
         "python3 -c \"import os; os.execvp('rm', ['rm', 'x'])\"",
         "node -e 'require(\"child_process\").execSync(\"rm x\")'",
@@ -551,4 +576,109 @@ fn names_of_denied_files_are_found_in_code_and_beside_variables() {
         ["cp -vt. sub/prod.conf", "mv -vft. sub/prod.conf", "cp -vt . sub/prod.conf f", "cp f -t . sub/prod.conf"];
     assert_eq!(slipped(&workspace, &rules, "deny", &refused), Vec::<String>::new());
     assert_eq!(slipped(&workspace, &rules, "allow", &["cp -vt sub f", "cp f sub"]), Vec::<String>::new());
+}
+
+#[test]
+fn deny_rules_match_every_link_to_a_file_and_its_target() {
+    let workspace = TestWorkspace::new();
+    workspace.write("conf/real", "x");
+    workspace.write("store/key", "x");
+    workspace.write("deep/conf/real", "x");
+    let links = [("conf/real", ".env"), (".env", "one"), ("one", "two"), (".", "same"), ("store", "secrets")];
+    for (target, link) in links.into_iter().chain([("secrets", "also"), ("conf/real", "deep/.env")]) {
+        symlink(target, workspace.path(link)).unwrap();
+    }
+    let rules = ["deny Read(.env)", "deny Read(secrets/**)", "allow Bash(cat:*)"];
+    for path in [".env", "one", "two", "same/two", "same/.env", "conf/real", "also/key", "secrets/key", "store/key"] {
+        for tool in ["Read", "Edit", "Grep"] {
+            let input = json!({"file_path": path, "path": path, "pattern": "x"});
+            let input = if tool == "Grep" { json!({"path": path, "pattern": "x"}) } else { input };
+            let decision = workspace.evaluate(PermissionMode::AcceptEdits, &rules, tool, &input);
+            assert_eq!(decision_word(&decision), "deny", "{tool} {path}");
+        }
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, &format!("cat {path}")), "deny", "{path}");
+    }
+    // What the links led to stays protected without them.
+    for link in [".env", "secrets"] {
+        std::fs::remove_file(workspace.path(link)).unwrap();
+    }
+    symlink("a.txt", workspace.path(".env")).unwrap();
+    for path in [".env", "conf/real", "store/key", "a.txt"] {
+        let decision = workspace.evaluate(PermissionMode::AcceptEdits, &rules, "Read", &json!({"file_path": path}));
+        assert_eq!(decision_word(&decision), "deny", "{path}");
+    }
+    // A link that is not in the session's folder itself hides only its own name.
+    let input = json!({"file_path": "deep/conf/real"});
+    assert_eq!(decision_word(&workspace.evaluate(PermissionMode::Default, &rules, "Read", &input)), "allow");
+}
+
+#[test]
+fn deny_rules_match_targets_of_links_however_they_are_written() {
+    let workspace = TestWorkspace::new();
+    // A name that is not UTF-8 can be found by a search.
+    let odd = workspace.inner.root().join(OsStr::from_bytes(b"conf/odd\xff"));
+    for path in [workspace.path("store/key.pem"), workspace.path("conf/real"), odd.clone()] {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "SECRET").unwrap();
+    }
+    symlink("store", workspace.path("secrets")).unwrap();
+    symlink("conf/real", workspace.path(".env")).unwrap();
+    symlink(&odd, workspace.path(".key")).unwrap();
+    let check = |pattern: &str, path: PathBuf| {
+        let rules = parse_rules(&[&format!("deny Read({pattern})")]);
+        let hidden = hidden_file_filter(&rules, &workspace.inner)();
+        assert!(hidden(&TargetPath::new(path)), "{pattern}");
+        assert!(!hidden(&TargetPath::new(workspace.path("other"))), "{pattern}");
+    };
+    for pattern in ["secrets/*", "secrets/*.pem", "secrets/", "{secrets,a}/**", "{a,{secrets,b}}/*.pem"] {
+        check(pattern, workspace.path("store/key.pem"));
+    }
+    check("{.env,key}", workspace.path("conf/real"));
+    check(".env{,.local}", workspace.path("conf/real"));
+    check(".key", odd.clone());
+    check("./.key", odd);
+}
+
+#[test]
+fn deny_rules_match_every_alternative_and_character_class() {
+    let workspace = TestWorkspace::new();
+    let check = |pattern: &str, names: &[&str], others: &[&str]| {
+        let rules = parse_rules(&[&format!("deny Read({pattern})")]);
+        let hidden = hidden_file_filter(&rules, &workspace.inner)();
+        for name in names {
+            assert!(hidden(&TargetPath::new(workspace.path(name))), "{pattern}: {name}");
+        }
+        for name in others {
+            assert!(!hidden(&TargetPath::new(workspace.path(name))), "{pattern}: {name}");
+        }
+    };
+    check(".env{,.local}", &[".env", "sub/.env", ".env.local", ".env{,.local}"], &[".env.example"]);
+    check("package{,-lock}.json", &["package.json", "package-lock.json"], &["packages.json"]);
+    check("secrets{,/old}/**", &["secrets/a", "sub/secrets/a", "secrets/old/a"], &["a"]);
+    check("{,.}{env,key}", &["env", ".env", "sub/.key"], &["envs"]);
+    check(".en[[:alpha:]]", &[".env"], &[".en1"]);
+    check("key[![:digit:][:punct:]]", &["keys"], &["key1", "key-"]);
+    check("a[[:punct:]]b", &["a!b", "a]b", "a~b"], &["a1b"]);
+}
+
+#[tokio::test]
+async fn patterns_with_many_braces_do_not_overflow_the_stack() {
+    let workspace = TestWorkspace::new();
+    let nested = format!("{}a{}", "{".repeat(50_000), "}".repeat(50_000));
+    for (tool, input) in [
+        ("Glob", json!({"pattern": nested})),
+        ("Grep", json!({"pattern": "x", "glob": nested})),
+        ("Grep", json!({"pattern": "x", "glob": format!("*.rs {nested}")})),
+    ] {
+        let output = output_text(&workspace.run_tool(tool, input).await);
+        assert!(output.contains("too many braces"), "{tool}: {output}");
+    }
+    // It is not known which files a deny rule names, so it names all; an allow rule names none.
+    for (rule, expected) in [("deny", "deny"), ("allow", "ask")] {
+        let rules = [format!("{rule} Edit({nested})")];
+        let rules: Vec<&str> = rules.iter().map(String::as_str).collect();
+        let input = json!({"file_path": workspace.path("b"), "content": ""});
+        let decision = workspace.evaluate(PermissionMode::Default, &rules, "Write", &input);
+        assert_eq!(decision_word(&decision), expected);
+    }
 }

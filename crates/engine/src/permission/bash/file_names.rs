@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use quipu_message::ToolName;
 
 use super::known_commands::{self, CommandEffect};
-use super::pattern::with_plain_blanks;
+use super::pattern::{decode_escapes, with_plain_blanks};
 use super::possible_commands::PossibleCommands;
 use super::possible_cwds::PossibleCwds;
 use crate::path::{MAX_PATH_BYTES, TargetPath};
@@ -66,10 +66,11 @@ fn names_in_code(code: &str) -> BTreeSet<String> {
     let separates = |c: char| c.is_whitespace() || "'\"`()[]{},;=<>|&".contains(c);
     let joined = code.replace("\\\n", "");
     let unquoted = joined.replace(['\'', '"'], "");
-    let blanks = with_plain_blanks(code);
     let mut names: BTreeSet<String> =
         [code, &joined, &unquoted].iter().flat_map(|text| text.split(separates)).map(str::to_owned).collect();
-    names.extend(blanks.split(|c| separates(c) || c == '#').map(str::to_owned));
+    for text in [with_plain_blanks(code), decode_escapes(code)] {
+        names.extend(text.split(|c: char| separates(c) || c.is_control() || c == '#').map(str::to_owned));
+    }
     let in_slashes = |name: &String| {
         let name = ["q/", "qq/", "qw/"].iter().find_map(|start| name.strip_prefix(start));
         name.map(|name| name.trim_end_matches('/').to_owned())

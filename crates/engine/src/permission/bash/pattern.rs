@@ -62,11 +62,20 @@ impl CommandPattern {
             return true;
         }
         // In code of other languages quotes and other signs end words too.
-        let text = with_plain_blanks(&joined);
-        contains_words(&split_code(&text, "'\""), &lead)
-            || ["'\"#@+~^%", "'\"#@+~^%/"].iter().any(|signs| contains_command(&split_code(&text, signs), &lead))
-            || lead.len() > 1 && contains_words(&split_code(&text, "'\"#@+~^%/."), &lead)
+        let decoded = decode_escapes(&joined);
+        // `\LTOUCH`
+        let lower = decoded.to_lowercase();
+        let changes_case = joined.contains("\\L") || joined.contains("\\l");
+        [with_plain_blanks(&joined), decoded].iter().any(|text| occurs_in_code(text, &lead))
+            || changes_case && occurs_in_code(&lower, &lead)
     }
+}
+
+/// Whether words follow each other in code without escapes.
+fn occurs_in_code(code: &str, lead: &[&str]) -> bool {
+    contains_words(&split_code(code, "'\""), lead)
+        || ["'\"#@+~^%", "'\"#@+~^%/"].iter().any(|signs| contains_command(&split_code(code, signs), lead))
+        || lead.len() > 1 && contains_words(&split_code(code, "'\"#@+~^%/."), lead)
 }
 
 /// A word of code, and whether white space follows it.
@@ -108,6 +117,49 @@ pub(super) fn with_plain_blanks(code: &str) -> String {
         text = text.replace(escape, " ");
     }
     text
+}
+
+/// Replaces escapes by the characters that they mean in the usual languages, and others (`\L`, `\1`) by characters that
+/// separate words.
+pub(super) fn decode_escapes(code: &str) -> String {
+    let mut text = String::with_capacity(code.len());
+    let mut rest = code;
+    while let Some((before, escape)) = rest.split_once('\\') {
+        let (meant, length) = decode_escape(escape);
+        text.push_str(before);
+        text.push(meant);
+        rest = &escape[length..];
+    }
+    text + rest
+}
+
+/// Decodes an escape, given without its backslash. Returns the character it means and its length.
+fn decode_escape(escape: &str) -> (char, usize) {
+    let mut characters = escape.chars();
+    let Some(first) = characters.next() else { return (' ', 0) };
+    let (start, radix, most) = match first {
+        '0'..='7' => (0, 8, 3),
+        'o' => (1, 8, 3),
+        'd' => (1, 10, 3),
+        'x' => (1, 16, 2),
+        'u' => (1, 16, 4),
+        'U' => (1, 16, 8),
+        'c' => {
+            let key = characters.next().filter(char::is_ascii);
+            return key.map_or((' ', 1), |key| (char::from(key as u8 & 0x1f), 2));
+        }
+        other => return (' ', other.len_utf8()),
+    };
+    // `\x{a}`
+    let is_braced = escape[start..].starts_with('{');
+    let (start, most) = if is_braced { (start + 1, 8) } else { (start, most) };
+    let digits = escape[start..].chars().take(most).take_while(|c| c.is_digit(radix)).count();
+    let end = start + digits;
+    match u32::from_str_radix(&escape[start..end], radix).ok().and_then(char::from_u32) {
+        Some(meant) if is_braced => (meant, end + usize::from(escape[end..].starts_with('}'))),
+        Some(meant) => (meant, end),
+        None => (' ', first.len_utf8()),
+    }
 }
 
 /// Whether a command is `prefix` or starts with `prefix` and a space.

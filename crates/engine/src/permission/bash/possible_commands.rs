@@ -252,6 +252,16 @@ impl PossibleCommands {
             }
             if contains_word("sed gsed", name) {
                 words[1..].iter().for_each(|word| self.sed(&word.text));
+            } else if contains_word(STDIN_INTERPRETERS, without_version(name)) && !contains_word("make gmake", name) {
+                // Code may run the words after it: `perl -e 'exec @ARGV' rm x`.
+                let code = words[1..].iter().position(is_code).map_or(words.len(), |at| at + 2);
+                for at in code..words.len() {
+                    if self.is_full() {
+                        return;
+                    }
+                    self.push_text(shell::format_words(&words[at..]));
+                    self.add_named(&program_name(&words[at]), &words[at + 1..]);
+                }
             }
         } else if contains_word(SHELLS, name) || name == "source" || name == "." {
             // Without a file `.` is an error; it may be a folder among the words of a wrapper.
@@ -320,8 +330,8 @@ impl PossibleCommands {
         self.known_prefixes.push(shell::format_words(&[std::slice::from_ref(&name), rest].concat()));
     }
 
-    /// Adds the files that a sed script reads and writes: names follow `r`, `R`, `w` and `W`,
-    /// with or without a space, up to the end of the line.
+    /// Adds the commands that a sed script runs, and the files that it reads and writes: names follow `r`, `R`, `w`
+    /// and `W`, with or without a space, up to the end of the line.
     fn sed(&mut self, code: &str) {
         for (at, command) in code.match_indices(['r', 'R', 'w', 'W']) {
             let name = code[at + 1..].lines().next().unwrap_or_default().trim_start();
@@ -335,11 +345,19 @@ impl PossibleCommands {
             }
             self.redirect_files.push(name);
         }
-        self.sed_replacements(code);
+        self.sed_commands(code);
     }
 
-    /// Adds the texts that a sed script runs: the replacement of `s` with the flag `e`.
-    fn sed_replacements(&mut self, code: &str) {
+    /// Adds the texts that a sed script runs: what follows the command `e`, and the replacement of `s` with the flag `e`.
+    fn sed_commands(&mut self, code: &str) {
+        // An address may be before the command: `1e`, `/x/Ie`.
+        let is_command = |at: &usize| !code[..*at].ends_with(|c: char| c.is_alphabetic() && !"IM".contains(c));
+        for at in code.match_indices('e').map(|(at, _)| at).filter(is_command) {
+            if self.is_full() {
+                return;
+            }
+            self.add_code(code[at + 1..].lines().next().unwrap_or_default());
+        }
         for (at, _) in code.match_indices('s') {
             let mut rest = code[at + 1..].chars();
             let Some(sign) = rest.next().filter(|sign| !sign.is_alphanumeric()) else { continue };
@@ -598,9 +616,17 @@ fn texts_after_letters(option: &str) -> impl Iterator<Item = &str> {
     ends.map(|(at, _)| &letters[at..])
 }
 
-/// Returns code of make without the signs before commands that are not parts of them: `-rm x`, `@rm x`.
+/// Returns code of make without the signs before commands that are not parts of them: `-rm x`, `@rm x`, `$Arm x`.
 fn without_recipe_marks(code: &str) -> String {
     let is_mark = |c: char| c.is_whitespace() || "-@+".contains(c);
+    let code: String = code.split('$').enumerate().fold(String::new(), |mut code, (at, part)| {
+        // The name of a variable is one character unless it is in brackets.
+        let mut rest = part.chars();
+        let is_short = at > 0 && rest.next().is_some_and(char::is_alphanumeric);
+        code.push(' ');
+        code.push_str(if is_short { rest.as_str() } else { part });
+        code
+    });
     let commands: Vec<&str> = code.split(['\n', ';']).skip(1).map(|line| line.trim_start_matches(is_mark)).collect();
     commands.join("\n")
 }
