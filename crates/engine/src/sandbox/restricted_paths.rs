@@ -7,11 +7,13 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::SystemTime;
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, SystemTime};
 
 use notify::event::{EventKind, ModifyKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
+use crate::clock::random_id;
 use crate::guarded_paths::{CONFIG_FOLDERS, GuardedHome, has_guarded_name, is_repository_part, settings_paths};
 use crate::path::{TargetPath, may_exist, resolve};
 use crate::safe_file;
@@ -20,6 +22,8 @@ use crate::safe_file;
 const MAX_WALKED_PATHS: usize = 200_000;
 /// Maximum number of paths that are hidden or made read-only for one command.
 const MAX_RESTRICTED_PATHS: usize = 1000;
+/// How long to wait for the system to report a change before everything may have changed.
+const MAX_EVENT_DELAY: Duration = Duration::from_millis(100);
 
 /// Matches the paths of deny rules.
 #[derive(Clone)]
@@ -193,6 +197,7 @@ impl RestrictedPathCache {
         &mut self,
         (version, refused): (u64, &SandboxRestrictions),
         home: GuardedHome<'_>,
+        agent_folder: &Path,
         readable: &[PathBuf],
         writable: &[PathBuf],
     ) -> RestrictedPaths {
@@ -225,7 +230,7 @@ impl RestrictedPathCache {
             return last.found.clone().with(others);
         }
         // Watch before searching, so that no change in between is missed.
-        let watch = FolderWatch::start(&roots);
+        let watch = FolderWatch::start(&roots, agent_folder);
         let found = walk(&roots);
         let all = found.clone().with(others);
         self.last = Some(CachedSearch { link_states: link_states(&found.links), key: wanted, found, watch });
@@ -450,33 +455,84 @@ pub(super) fn find_settings(home: GuardedHome<'_>, writable: &[PathBuf]) -> Rest
 }
 
 /// Detects whether files were created, removed or renamed in some folders.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct FolderWatch {
     changed: Arc<AtomicBool>,
     /// `None` if the system could not watch; then everything may have changed.
     watcher: Option<RecommendedWatcher>,
+    /// Folder of the agent, watched too, for the files of [`Self::wait_for_events`].
+    agent_folder: PathBuf,
+    /// What was created in the agent's folder.
+    created: Receiver<PathBuf>,
 }
 
 impl FolderWatch {
-    fn start(roots: &[PathBuf]) -> Self {
+    fn start(roots: &[PathBuf], agent_folder: &Path) -> Self {
         let changed = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&changed);
+        let (flag, own, (sender, created)) = (Arc::clone(&changed), agent_folder.to_owned(), mpsc::channel());
         let on_event = move |event: notify::Result<notify::Event>| {
             // An error may hide a change.
-            let matters = event.map_or(true, |event| match event.kind {
-                EventKind::Create(_) | EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)) => true,
+            let Ok(event) = event else { return flag.store(true, Ordering::Relaxed) };
+            let is_own = !event.paths.is_empty() && event.paths.iter().all(|path| path.parent() == Some(&own));
+            let matters = match event.kind {
+                EventKind::Create(_) | EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)) => !is_own,
                 _ => event.need_rescan(),
-            });
+            };
             flag.fetch_or(matters, Ordering::Relaxed);
+            if is_own && event.kind.is_create() {
+                // Nobody waits after the watch has ended.
+                event.paths.into_iter().for_each(|path| drop(sender.send(path)));
+            }
         };
         let watcher = notify::recommended_watcher(on_event).ok().and_then(|mut watcher| {
+            watcher.watch(agent_folder, RecursiveMode::NonRecursive).ok()?;
             roots.iter().try_for_each(|root| watcher.watch(root, RecursiveMode::Recursive)).ok()?;
             Some(watcher)
         });
-        Self { changed, watcher }
+        Self { changed, watcher, agent_folder: agent_folder.to_owned(), created }
     }
 
     fn has_changed(&self) -> bool {
-        self.watcher.is_none() || self.changed.load(Ordering::Relaxed)
+        self.watcher.is_none() || !self.wait_for_events() || self.changed.load(Ordering::Relaxed)
+    }
+
+    /// Waits for the events of all changes until now. They come late but in order, so that none is missing when the one
+    /// of a new file comes. Returns `false` if it does not.
+    fn wait_for_events(&self) -> bool {
+        let file = self.agent_folder.join(random_id("change-"));
+        let is_created = fs::File::create_new(&file).is_ok();
+        let _ = fs::remove_file(&file);
+        let next = || self.created.recv_timeout(MAX_EVENT_DELAY).ok();
+        is_created && std::iter::from_fn(next).any(|created| created == file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_noticed_at_once() {
+        let temp = tempfile::tempdir().unwrap();
+        let (root, own) = (temp.path().join("session"), temp.path().join("own"));
+        [&root, &own].iter().for_each(|folder| fs::create_dir(folder).unwrap());
+        for number in 0..50 {
+            let watch = FolderWatch::start(std::slice::from_ref(&root), &own);
+            fs::create_dir(own.join(format!("{number}.tmp"))).unwrap();
+            assert!(!watch.has_changed());
+            fs::write(root.join(number.to_string()), "").unwrap();
+            assert!(watch.has_changed(), "{number}");
+        }
+    }
+
+    #[test]
+    fn everything_may_have_changed_if_there_is_no_folder_to_wait_in() {
+        let temp = tempfile::tempdir().unwrap();
+        let own = temp.path().join("own");
+        fs::create_dir(&own).unwrap();
+        let watch = FolderWatch::start(&[], &own);
+        assert!(!watch.has_changed());
+        fs::remove_dir(&own).unwrap();
+        assert!(watch.has_changed());
     }
 }

@@ -188,8 +188,9 @@ impl Sandbox {
         let all: Vec<PathBuf> = read.iter().chain(&execute).cloned().collect();
         let (version, source) = self.restrictions.read().clone();
         let restrictions = source.find();
+        let agent_folder = self.agent_folder().map_err(|error| error.to_string())?;
         let mut cache = self.cache.lock();
-        let mut found = cache.find_restricted((version, &restrictions), home, &all, &write);
+        let mut found = cache.find_restricted((version, &restrictions), home, &agent_folder, &all, &write);
         if found.is_incomplete {
             return Err(
                 "there are too many files, or folders that cannot be listed, to look for those that rules refuse"
