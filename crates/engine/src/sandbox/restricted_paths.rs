@@ -524,15 +524,4 @@ mod tests {
             assert!(watch.has_changed(), "{number}");
         }
     }
-
-    #[test]
-    fn everything_may_have_changed_if_there_is_no_folder_to_wait_in() {
-        let temp = tempfile::tempdir().unwrap();
-        let own = temp.path().join("own");
-        fs::create_dir(&own).unwrap();
-        let watch = FolderWatch::start(&[], &own);
-        assert!(!watch.has_changed());
-        fs::remove_dir(&own).unwrap();
-        assert!(watch.has_changed());
-    }
 }
