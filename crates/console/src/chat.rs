@@ -112,6 +112,9 @@ pub async fn run_chat(options: ChatOptions, ended: impl Future<Output = ()>) -> 
         chat.draw_if_due().map_err(ChatError::Terminal)?;
         let wake = chat.next_redraw();
         let next = tokio::select! {
+            // In this order: a request is shown below the messages that came before it.
+            biased;
+            () = &mut ended => Next::Exit,
             event = next_event(&mut keys) => match event {
                 Some(Ok(event)) => chat.handle_event(event).map_err(ChatError::Terminal)?,
                 // The terminal has gone away.
@@ -130,7 +133,6 @@ pub async fn run_chat(options: ChatOptions, ended: impl Future<Output = ()>) -> 
             () = chat.files.scanned() => chat.update_completion(),
             () = withdrawn(&mut chat.requests) => chat.finish_prompt(None),
             () = sleep_until(wake) => Next::Continue,
-            () = &mut ended => Next::Exit,
         };
         match next {
             Next::Continue => {}

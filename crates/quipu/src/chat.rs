@@ -76,7 +76,14 @@ pub(crate) fn run(args: &ChatArgs, global: &GlobalArgs, output: &Output) -> Resu
 }
 
 async fn chat_on_terminal(chat: ChatOptions, output: &Output) -> Result<ExitCode> {
-    let outcome = run_chat(chat, shell::ended_by_signal()?).await?;
+    let signal = shell::ended_by_signal()?;
+    let ended = async {
+        tokio::select! {
+            () = signal => {}
+            () = shell::terminal_closed() => {}
+        }
+    };
+    let outcome = run_chat(chat, ended).await?;
     if let Some(id) = &outcome.session_id {
         let dim = output.style(anstyle::Style::new().dimmed());
         let line = format!("{dim}resume with: quipu chat {}{dim:#}\n", quipu_render::sanitize(id));

@@ -2,11 +2,15 @@
 
 mod chat_terminal;
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use chat_terminal::*;
 use rustix::process::{Pid, Signal, kill_process};
+
+use crate::pty_runner;
 
 const SCRIPT: &str = r#"
 - when: {tools: false}
@@ -406,4 +410,29 @@ fn keys_that_were_meant_for_the_input_do_not_decide() {
     assert!(screen.contains("› a dra"), "{screen}");
     chat.send(CTRL_C);
     chat.exit();
+}
+
+#[test]
+fn a_chat_ends_with_its_terminal() {
+    let home = ChatHome::new(SCRIPT);
+    let (ours, theirs) = pty_runner::open(24, 80);
+    let end = || Stdio::from(theirs.try_clone().unwrap());
+    // It is not the controlling terminal, so closing it sends no signal.
+    let mut chat = home.command(&[]).stdin(end()).stdout(end()).stderr(end()).env("TERM", "xterm").spawn().unwrap();
+    drop(theirs);
+    let mut ours = File::from(ours);
+    let (mut shown, mut chunk) = (Vec::new(), [0; 4096]);
+    while !String::from_utf8_lossy(&shown).contains('›') {
+        let n = ours.read(&mut chunk).unwrap();
+        shown.extend_from_slice(&chunk[..n]);
+    }
+    drop(ours);
+    let closed = Instant::now();
+    while chat.try_wait().unwrap().is_none() {
+        if closed.elapsed() > Duration::from_secs(60) {
+            chat.kill().unwrap();
+            panic!("the chat runs without its terminal");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
