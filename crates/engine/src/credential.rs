@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use quipu_api::{Credential, KeyHelper};
 
-use crate::guarded_paths::named_files::line_runs_python_without_script;
+use crate::guarded_paths::python_code::line_runs_python_without_script;
 use crate::settings::Settings;
 
 /// The setting that names a command which prints a key.

@@ -7,11 +7,13 @@ use std::path::{Component, Path, PathBuf};
 
 use quipu_message::text;
 
-use crate::path::{TargetPath, resolve};
+use crate::path::{TargetPath, may_exist, resolve};
 use config_paths::ConfigPaths;
 
+mod command_words;
 pub(crate) mod config_paths;
-pub(crate) mod named_files;
+pub(crate) mod python_code;
+pub(crate) mod script_names;
 
 /// Guarded folders, at any depth.
 pub(crate) const GUARDED_FOLDERS: [&str; 18] = [
@@ -125,6 +127,9 @@ impl GuardedHome<'_> {
         let all = folders.chain(programs).chain(always).map(PathBuf::as_path);
         if let Some(folder) = all.chain([self.agent_folder]).find(|folder| path.starts_with(folder)) {
             return folder.file_name().map(comparable);
+        }
+        if config.scripts.may_run(path, self.folders) {
+            return path.file_name().map(comparable);
         }
         // Other agents keep such a folder beside that of this one.
         let beside = self.agent_folder.parent().and_then(|folder| path.strip_prefix(folder).ok());

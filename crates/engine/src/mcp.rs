@@ -125,7 +125,8 @@ impl McpClients {
         let line = |server: &McpConnection| match &server.endpoint {
             // Variables such as NODE_OPTIONS name files too.
             McpEndpoint::Stdio { command, args, env } => {
-                Some(std::iter::once(command).chain(args).chain(env.values()).cloned().collect())
+                let env = env.iter().map(|(name, value)| format!("{name}={value}"));
+                Some(env.chain(std::iter::once(command).chain(args).cloned()).collect())
             }
             McpEndpoint::Http { .. } | McpEndpoint::Sdk => None,
         };

@@ -20,7 +20,7 @@ use crate::conversation_log::ConversationLog;
 use crate::credential;
 use crate::definitions::{AgentDefinition, Definitions, ProjectRules};
 use crate::git;
-use crate::guarded_paths::named_files::{CommandFolders, named_files};
+use crate::guarded_paths::script_names::CommandContext;
 use crate::hooks::Hooks;
 use crate::host::Host;
 use crate::input::Prompt;
@@ -275,9 +275,10 @@ impl Session {
         let root = self.workspace.root();
         let home = self.workspace.home().unwrap_or_else(|| root.to_owned());
         let variable = |name: &str| self.env.get(name).cloned();
-        let folders = CommandFolders { start: [root, root], home: &home, variable: &variable };
-        let files = self.mcp.command_lines().into_iter().flat_map(|words| named_files(&words, folders));
-        self.workspace.guard_start_files(files);
+        let context = CommandContext { home: &home, variable: &variable };
+        let mut names = (*self.workspace.script_names()).clone();
+        self.mcp.command_lines().iter().for_each(|words| names.add_words(words, context));
+        self.workspace.guard_scripts(names, &[root]);
     }
 
     /// Connects every MCP server that is not connected yet. Without a stream of JSON the servers

@@ -18,7 +18,7 @@ use crate::definitions::{AgentDefinition, Definitions, Plugin, ProjectRules};
 use crate::error::EngineError;
 use crate::git;
 use crate::guarded_paths::config_paths::split_unsafe_programs;
-use crate::guarded_paths::named_files::{CommandFolders, files_of_command, named_files};
+use crate::guarded_paths::script_names::{CommandContext, ScriptNames};
 use crate::hooks::Hooks;
 use crate::host::Host;
 use crate::mcp::{self, McpClients, McpFiles};
@@ -212,7 +212,8 @@ impl Launch {
         let summarise =
             crate::side_calls::new_summariser(client.clone(), models.small_model().to_owned(), Arc::clone(&tracker));
         let place = self.create_workspace(&settings, &local_folders, summarise, checkpoints.clone());
-        place.guard_start_files(self.start_files(&settings, &mcp, &project));
+        place.guard_start_files(self.start_files());
+        place.guard_scripts(self.script_names(&settings, &mcp, &project), &[&self.cwd, &project]);
         settings.problems.extend(place.sandbox().settings().warnings());
         match place.sandbox().unavailable_reason() {
             Some((reason, true)) => return Err(EngineError::SandboxUnavailable { reason }),
@@ -341,26 +342,30 @@ impl Launch {
         self.safe_programs.as_ref().is_some_and(|(safe, folders)| safe == path && folders == session)
     }
 
-    /// Returns the files and folders that flags name, and the files that hooks, the key helper and MCP servers name in
-    /// their commands.
-    fn start_files(&self, settings: &Settings, mcp: &McpClients, project: &Path) -> Vec<PathBuf> {
+    /// Returns the files and folders that flags name.
+    fn start_files(&self) -> Vec<PathBuf> {
         let is_path = |text: &&String| !text.trim_start().starts_with('{');
         let flags = self.options.settings.iter().chain(&self.options.mcp_config).filter(is_path).map(PathBuf::from);
         let plugins = self.options.plugin_dirs.iter().map(|plugin| plugin.path.clone());
+        flags.chain(plugins).map(|path| self.cwd.join(path)).collect()
+    }
+
+    /// Returns the names in the commands of hooks, the key helper and MCP servers.
+    fn script_names(&self, settings: &Settings, mcp: &McpClients, project: &Path) -> ScriptNames {
         let hooks = settings.layers.iter().flat_map(|layer| layer.known.hooks.values().flatten());
-        let hooks = hooks.flat_map(|group| &group.hooks).map(|hook| hook.command.clone());
-        let helpers = settings.layers.iter().filter_map(|layer| layer.known.api_key_helper.clone());
+        let hooks = hooks.flat_map(|group| &group.hooks).map(|hook| &hook.command);
+        let helpers = settings.layers.iter().filter_map(|layer| layer.known.api_key_helper.as_ref());
         let home = PathBuf::from(self.var("HOME").unwrap_or("/"));
         let variable = |name: &str| match name {
             "CLAUDE_PROJECT_DIR" => Some(project.to_string_lossy().into_owned()),
             "PWD" => Some(self.cwd.to_string_lossy().into_owned()),
             name => self.var(name).map(str::to_owned),
         };
-        let folders = CommandFolders { start: [&self.cwd, project], home: &home, variable: &variable };
-        let programs = hooks.chain(helpers).flat_map(|command| files_of_command(&command, folders));
-        let servers = mcp.command_lines().into_iter().flat_map(|words| named_files(&words, folders));
-        let programs = programs.chain(servers);
-        flags.chain(plugins).map(|path| self.cwd.join(path)).chain(programs).collect()
+        let context = CommandContext { home: &home, variable: &variable };
+        let mut names = ScriptNames::default();
+        hooks.chain(helpers).for_each(|command| names.add_line(command, context));
+        mcp.command_lines().iter().for_each(|words| names.add_words(words, context));
+        names
     }
 
     /// Reads user and managed settings, and adds their environment variables.

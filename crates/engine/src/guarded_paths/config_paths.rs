@@ -4,13 +4,25 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::{CONFIG_FOLDERS, GUARDED_FILES, GUARDED_FOLDERS};
+use super::script_names::ScriptNames;
+use super::{CONFIG_FOLDERS, GUARDED_FILES, GUARDED_FOLDERS, links_in};
 use crate::path::{TargetPath, may_exist, resolve};
 
 /// What is guarded in the user's folder of settings, also if the session works in this folder.
-const CLAUDE_CONFIG_NAMES: [&str; 7] =
-    ["agents", "commands", "hooks", "plugins", "settings.json", "settings.local.json", "skills"];
+const CLAUDE_CONFIG_NAMES: [&str; 10] = [
+    "CLAUDE.md",
+    "agents",
+    "commands",
+    "hooks",
+    "output-styles",
+    "plugins",
+    "rules",
+    "settings.json",
+    "settings.local.json",
+    "skills",
+];
 
 /// The paths, resolved.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +33,8 @@ pub(crate) struct ConfigPaths {
     pub(crate) folders: Vec<PathBuf>,
     /// Folders on `PATH`: guarded unless the session works in a folder inside.
     pub(crate) programs: Vec<PathBuf>,
+    /// What hooks, helpers and MCP servers may run inside the session's folders.
+    pub(crate) scripts: Arc<ScriptNames>,
 }
 
 /// Where the paths are found.
@@ -30,8 +44,10 @@ pub(crate) struct ConfigSources<'a> {
     pub(crate) env: &'a BTreeMap<OsString, OsString>,
     /// What the script that runs before every command sets.
     pub(crate) script: &'a ScriptVariables,
-    /// Files and folders by which the session was started, and programs that its settings name.
+    /// Files and folders by which the session was started.
     pub(crate) start_files: &'a [PathBuf],
+    /// Names in the commands of hooks, helpers and MCP servers.
+    pub(crate) scripts: &'a Arc<ScriptNames>,
     /// See [`home_link_targets`].
     pub(crate) home_link_targets: &'a [PathBuf],
 }
@@ -48,7 +64,7 @@ pub(crate) struct ScriptVariables {
 impl ConfigPaths {
     pub(crate) fn find(sources: ConfigSources<'_>) -> Self {
         let value = |name: &str| sources.env.get(OsStr::new(name)).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let mut found = Self::default();
+        let mut found = Self { scripts: Arc::clone(sources.scripts), ..Self::default() };
         let home = value("HOME");
         let claude = value("CLAUDE_CONFIG_DIR");
         let xdg = value("XDG_CONFIG_HOME");
@@ -99,13 +115,17 @@ fn links_on_the_way(path: &TargetPath) -> Vec<PathBuf> {
     path.links.iter().filter_map(link).collect()
 }
 
-/// Returns where links with guarded names in the home folder lead, as in a repository of such files, and the links on
-/// the way.
+/// Returns where links with guarded names in the home folder lead, and links in guarded folders there, as with a
+/// repository of such files (`~/.config/fish/config.fish`); and the links on the way.
 pub(crate) fn home_link_targets(home: &Path) -> Vec<PathBuf> {
-    let names = GUARDED_FILES.into_iter().chain(GUARDED_FOLDERS).chain([".config"]).map(PathBuf::from);
+    // The settings folder contains the sessions too.
+    let folders = GUARDED_FOLDERS.into_iter().filter(|name| *name != ".claude").map(PathBuf::from);
     let in_config = CONFIG_FOLDERS.map(|name| Path::new(".config").join(name));
     let in_claude = CLAUDE_CONFIG_NAMES.map(|name| Path::new(".claude").join(name));
-    let paths = names.chain(in_config).chain(in_claude).map(|name| TargetPath::new(home.join(name)));
+    let whole = GUARDED_FILES.into_iter().chain([".claude", ".config"]).map(|name| home.join(name));
+    let inside = folders.chain(in_config).chain(in_claude).map(|name| home.join(name));
+    let inside = inside.flat_map(|path| links_in(path.clone()).into_iter().chain([path]));
+    let paths = whole.chain(inside).map(TargetPath::new);
     let linked = paths.filter(|path| path.real.as_ref().is_some_and(|real| path.given != *real));
     linked.flat_map(|path| links_on_the_way(&path).into_iter().chain(path.real)).collect()
 }

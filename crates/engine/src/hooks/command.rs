@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
 use super::{HookEnvironment, HookRun};
-use crate::guarded_paths::named_files::line_runs_python_without_script;
+use crate::guarded_paths::python_code::line_runs_python_without_script;
 
 /// The exit code of a hook that blocks.
 const BLOCKING_EXIT_CODE: i32 = 2;

@@ -18,7 +18,7 @@ use rmcp::{RoleClient, ServiceError, service::ClientInitializeError};
 use super::line_limit::LineLimit;
 use super::sdk_transport::SdkTransport;
 use super::{ConnectionState, McpEndpoint, McpEnvironment};
-use crate::guarded_paths::named_files::runs_python_without_script;
+use crate::guarded_paths::python_code::runs_python_without_script;
 use crate::tool::SECRET_VARIABLES;
 
 type McpService = RunningService<RoleClient, ()>;

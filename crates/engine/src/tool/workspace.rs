@@ -17,6 +17,7 @@ use super::seen_files::{ChangedFile, SeenFiles};
 use super::{FetchScope, LinkTargets, PageCache, TaskList};
 use crate::clock::random_id;
 use crate::guarded_paths::config_paths::{self, ConfigPaths, ConfigSources, ScriptVariables};
+use crate::guarded_paths::script_names::ScriptNames;
 use crate::guarded_paths::{self, GuardedHome};
 use crate::path::{self, TargetPath, resolve, resolve_without_links};
 use crate::sandbox::{self, CommandContext, Sandbox};
@@ -97,6 +98,7 @@ struct SharedWorkspace {
     script_variables: RwLock<ScriptVariables>,
     /// Files and folders by which the session was started, and programs that its settings name.
     start_files: RwLock<Vec<PathBuf>>,
+    scripts: RwLock<Arc<ScriptNames>>,
     /// Where links in the home folder lead, once they were looked for.
     home_link_targets: OnceLock<Vec<PathBuf>>,
     /// What the user's shell defines, once it was found out.
@@ -156,6 +158,7 @@ impl Workspace {
                 env_script: RwLock::default(),
                 script_variables: RwLock::default(),
                 start_files: RwLock::default(),
+                scripts: RwLock::default(),
                 home_link_targets: OnceLock::new(),
                 user_shell: OnceCell::new(),
                 options,
@@ -279,9 +282,20 @@ impl Workspace {
         *self.shared.script_variables.write() = variables;
     }
 
-    /// Guards files and folders by which the session was started, and programs that its settings name.
+    /// Guards files and folders by which the session was started.
     pub(crate) fn guard_start_files(&self, files: impl IntoIterator<Item = PathBuf>) {
         self.shared.start_files.write().extend(files);
+    }
+
+    /// Guards what commands may run that start in one of the folders, instead of what the commands before could.
+    pub(crate) fn guard_scripts(&self, names: ScriptNames, folders: &[&Path]) {
+        self.guard_start_files(names.link_targets(folders));
+        *self.shared.scripts.write() = Arc::new(names);
+    }
+
+    /// Returns the names in the commands whose scripts are guarded.
+    pub(crate) fn script_names(&self) -> Arc<ScriptNames> {
+        Arc::clone(&self.shared.scripts.read())
     }
 
     /// Returns the paths that decide which programs run later, as they are now.
@@ -294,6 +308,7 @@ impl Workspace {
             env: self.env(),
             script: &self.shared.script_variables.read(),
             start_files: &self.shared.start_files.read(),
+            scripts: &self.shared.scripts.read(),
             home_link_targets: targets,
         })
     }

@@ -401,8 +401,21 @@ async fn links_in_the_home_folder_guard_files_of_the_session() {
     }
     symlink(place.path("p/bashrc"), place.path("outside/.bashrc")).unwrap();
     symlink(place.path("p/claude"), place.path("outside/.claude")).unwrap();
+    // Links in guarded folders there, as `stow` makes them.
+    let inside =
+        [".config/quipu/config.toml", ".config/fish/functions/f.fish", ".config/systemd/user/x.service", ".ssh/config"];
+    for name in inside {
+        let (file, link) = (place.path("p").join(name.replace(['.', '/'], "_")), place.path("outside").join(name));
+        fs::write(&file, "old").unwrap();
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        symlink(file, link).unwrap();
+    }
     let workspace = place.workspace(&[], &[], json!({}));
-    let output = run(&workspace, "for f in bashrc claude/settings.json notes; do echo new > $f; done").await;
+    let output = run(&workspace, "for f in bashrc claude/settings.json notes _*; do echo new > $f; done").await;
+    for name in inside {
+        let file = place.path("p").join(name.replace(['.', '/'], "_"));
+        assert_eq!(fs::read_to_string(&file).unwrap(), "old", "{name}: {output}");
+    }
     assert_eq!(fs::read_to_string(place.path("p/bashrc")).unwrap(), "old", "{output}");
     assert_eq!(fs::read_to_string(place.path("p/claude/settings.json")).unwrap(), "old", "{output}");
     assert_eq!(fs::read_to_string(place.path("p/notes")).unwrap(), "new\n", "{output}");

@@ -1,0 +1,536 @@
+//! The files inside the session that commands of hooks, helpers and MCP servers may run, by the names in their texts. A
+//! change of such a file runs without a sandbox the next time the command runs.
+//!
+//! What a command does cannot be seen in its text, so it is not asked where a name stands in it: a file is guarded if its
+//! name and the folders on the way to it occur in the text, also if it does not exist yet. A name too many only guards a
+//! file too many; files that are only data, and wildcards that no shell runs, are left out, because linters are given
+//! these.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::path::{Component, Path, PathBuf};
+
+use globset::{GlobBuilder, GlobMatcher};
+
+use super::command_words::{expand_variables, is_name_char, is_python, program_name, split_commands};
+use super::comparable;
+
+/// Endings that a name without an ending may mean in JavaScript.
+const MODULE_ENDINGS: [&str; 6] = ["js", "mjs", "cjs", "ts", "tsx", "mts"];
+
+/// Endings of files that are not run, unless a shell is given the file.
+const DATA_ENDINGS: [&str; 16] = [
+    "css", "csv", "db", "html", "json", "jsonl", "lock", "log", "md", "rst", "sqlite", "svg", "toml", "txt", "xml",
+    "yaml",
+];
+
+/// Further endings of files that are not run because a wildcard or a folder contains them.
+const SOURCE_ENDINGS: [&str; 13] =
+    ["c", "cc", "cpp", "cs", "go", "h", "hpp", "java", "kt", "rs", "scala", "swift", "zig"];
+
+/// Shells, which run what comes from standard input if no file is named.
+const SHELLS: &str = ". ash bash dash fish ksh sh source zsh";
+
+/// Other programs that run the file after their options, or what a folder there contains.
+const INTERPRETERS: &str = "awk bun deno expect lua node perl php ruby run-parts ts-node tsx";
+
+/// Programs that search modules without endings.
+const MODULE_RUNNERS: &str = "bun bunx deno node ts-node tsx";
+
+/// What `node FOLDER` and `python FOLDER` run.
+const FOLDER_ENTRIES: [&str; 5] = ["__main__.py", "index.js", "index.mjs", "index.ts", "package.json"];
+
+/// Words before a folder that is only the current one of other words.
+const BEFORE_FOLDER: &str = "-C --cwd --directory --prefix cd pushd";
+
+/// Words of the shell before a program.
+const BEFORE_PROGRAM: &str = "do then else elif if while until !";
+
+/// What is not a part of a path for the text of a command, though it may be one of a name.
+const SEPARATORS: [char; 22] =
+    [' ', '\t', '\n', ',', ':', ';', '=', '(', ')', '{', '}', '[', ']', '<', '>', '|', '&', '!', '\'', '"', '`', '$'];
+
+/// How often the text in a quoted word is read as a command: `sh -c 'sh -c "./x"'`.
+const MAX_NESTING: usize = 3;
+
+/// What the words of commands mean.
+#[derive(Clone, Copy)]
+pub(crate) struct CommandContext<'a> {
+    /// The home folder, for `~`.
+    pub(crate) home: &'a Path,
+    /// Values of variables; `None` if one is not known.
+    pub(crate) variable: &'a dyn Fn(&str) -> Option<String>,
+}
+
+/// The names in the texts of commands.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ScriptNames(Vec<CommandNames>);
+
+/// The names in the text of one command line.
+#[derive(Debug, Clone, Default)]
+struct CommandNames {
+    names: Vec<NamedPath>,
+    patterns: Vec<NamePattern>,
+    /// The words, and the parts of paths in them.
+    parts: BTreeSet<String>,
+    /// Whether files in all folders are meant: it searches, or changes to a folder that only the shell knows.
+    is_anywhere: bool,
+    /// Whether it runs files that wildcards mean or that are searched in folders.
+    runs_any_file: bool,
+    /// Whether names may lack their endings.
+    runs_modules: bool,
+}
+
+/// A path in a command line.
+#[derive(Debug, Clone, Default)]
+struct NamedPath {
+    /// As [`comparable`] names, without `.`; never empty.
+    parts: Vec<String>,
+    /// The path as it is written.
+    text: String,
+    /// Whether a shell runs it, whatever its ending.
+    is_code: bool,
+    /// Whether all files in the folder of this path may be run.
+    is_folder: bool,
+    /// Whether commands only change to the folder.
+    is_cwd: bool,
+}
+
+/// A path of which only the shell knows a part.
+#[derive(Debug, Clone)]
+struct NamePattern {
+    matcher: GlobMatcher,
+    /// Whether it is run: it is the program, or its last part is a name.
+    is_run: bool,
+}
+
+impl ScriptNames {
+    /// Adds the names in a command line.
+    pub(crate) fn add_line(&mut self, line: &str, context: CommandContext<'_>) {
+        let mut names = CommandNames::default();
+        let line = expand_variables(line, context.variable);
+        split_commands(&line).iter().for_each(|command| names.add_command(command, context, MAX_NESTING));
+        self.0.push(names);
+    }
+
+    /// Adds the names in the words of a command.
+    pub(crate) fn add_words(&mut self, words: &[String], context: CommandContext<'_>) {
+        let mut names = CommandNames::default();
+        let words: Vec<String> = words.iter().map(|word| expand_variables(word, context.variable)).collect();
+        names.add_command(&words, context, MAX_NESTING);
+        self.0.push(names);
+    }
+
+    /// Returns where existing files lead that the commands name, if links are on the way.
+    pub(crate) fn link_targets<'a>(&'a self, folders: &'a [&Path]) -> impl Iterator<Item = PathBuf> + 'a {
+        let names = self.0.iter().flat_map(|command| &command.names).filter(|name| !name.is_data());
+        let paths = names.flat_map(move |name| folders.iter().map(move |folder| folder.join(&name.text)));
+        paths.filter(|path| path.is_file() && path.canonicalize().is_ok_and(|real| real != *path))
+    }
+
+    /// Whether a command may run a file in one of the folders, which need not exist.
+    pub(crate) fn may_run(&self, path: &Path, folders: &[PathBuf]) -> bool {
+        let Some(outside) =
+            folders.iter().filter(|folder| path.starts_with(folder)).map(|folder| parts_of(folder).len()).max()
+        else {
+            return false;
+        };
+        let file = FileParts { path, parts: parts_of(path), outside };
+        // Packages have many files with the same names.
+        let is_package = file.inside(file.parts.len()).iter().any(|part| part == "node_modules");
+        !is_package
+            && self.0.iter().any(|command| command.may_run(&file))
+            && !path.symlink_metadata().is_ok_and(|data| data.is_dir())
+    }
+}
+
+/// A file that may be run.
+struct FileParts<'a> {
+    path: &'a Path,
+    parts: Vec<String>,
+    /// How many of the parts are those of the session's folder.
+    outside: usize,
+}
+
+impl FileParts<'_> {
+    /// The parts inside the session's folder, of the first `end` parts.
+    fn inside(&self, end: usize) -> &[String] {
+        self.parts.get(self.outside..end).unwrap_or_default()
+    }
+
+    fn ending(&self) -> &str {
+        ending_of(self.path.file_name().and_then(OsStr::to_str).unwrap_or_default())
+    }
+
+    /// Whether a wildcard or folder may mean the file as a script.
+    fn may_be_script(&self) -> bool {
+        !DATA_ENDINGS.contains(&self.ending()) && !SOURCE_ENDINGS.contains(&self.ending())
+    }
+}
+
+impl NamedPath {
+    fn is_data(&self) -> bool {
+        !self.is_code && DATA_ENDINGS.contains(&ending_of(&self.text))
+    }
+}
+
+impl CommandNames {
+    fn add_command(&mut self, words: &[String], context: CommandContext<'_>, nesting: usize) {
+        let is_assignment = |word: &str| word.split_once('=').is_some_and(|(name, _)| name.chars().all(is_name_char));
+        let before = |word: &String| contains_word(BEFORE_PROGRAM, word) || is_assignment(word);
+        let start = words.iter().position(|word| !before(word)).unwrap_or(words.len());
+        for (at, word) in words.iter().enumerate() {
+            let name = program_name(word);
+            let options = words[at + 1..].iter().take_while(|word| word.starts_with('-')).count();
+            let operand = words.get(at + 1 + options);
+            let is_code = |option: &String| !option.starts_with("--") && option.contains(['c', 'e']);
+            let runs_operand = (contains_word(SHELLS, name) || contains_word(INTERPRETERS, name) || is_python(name))
+                && !words[at + 1..][..options].iter().any(is_code);
+            let is_unknown = |word: &String| word.contains(UNKNOWN);
+            let executes = |word: &String| word.starts_with("-exec") || word.starts_with("-ok");
+            self.runs_any_file |= name == "xargs"
+                || name == "run-parts"
+                || name == "find" && words.iter().any(executes)
+                || runs_operand && operand.is_some_and(is_unknown)
+                || contains_word(SHELLS, name) && operand.is_none()
+                || at == start && word.starts_with('$') && !word.contains('/');
+            self.runs_modules |= contains_word(MODULE_RUNNERS, name);
+            self.is_anywhere |=
+                ["fd", "find"].contains(&name) || contains_word(BEFORE_FOLDER, word) && operand.is_some_and(is_unknown);
+            let previous = words[..at].iter().rev().find(|word| !word.starts_with('-')).map(|word| program_name(word));
+            let is_after = |programs: &str| previous.is_some_and(|name| contains_word(programs, name));
+            let is_cwd = at > 0 && contains_word(BEFORE_FOLDER, &words[at - 1]);
+            let is_text = at > 0 && ["-c", "-e", "-m"].contains(&words[at - 1].as_str());
+            let found = NamedPath {
+                is_code: is_after(SHELLS) && previous != Some("."),
+                is_folder: (is_after(INTERPRETERS) || previous.is_some_and(is_python)) && !is_text,
+                is_cwd,
+                ..NamedPath::default()
+            };
+            if found.is_folder && word == "." {
+                FOLDER_ENTRIES
+                    .iter()
+                    .for_each(|entry| self.add_name(entry, &NamedPath { is_code: true, ..found.clone() }));
+            }
+            if at > 0 && words[at - 1] == "-m" {
+                let module = word.replace('.', "/");
+                self.add_name(&format!("{module}.py"), &found);
+                self.add_name(&format!("{module}/__main__.py"), &found);
+            }
+            match word.strip_prefix("PATH=") {
+                // Programs are searched in these folders.
+                Some(folders) => {
+                    let folder = NamedPath { is_folder: true, ..found };
+                    folders.split(':').for_each(|text| self.add_name(text, &folder));
+                }
+                None => self.add_word(word, &found, at == start, context),
+            }
+            if nesting > 0 && word.contains(char::is_whitespace) {
+                split_commands(word).iter().for_each(|command| self.add_command(command, context, nesting - 1));
+            }
+        }
+    }
+
+    /// Adds what a word may name: itself, and what is between other signs in it.
+    fn add_word(&mut self, word: &str, found: &NamedPath, is_program: bool, context: CommandContext<'_>) {
+        let home = word.strip_prefix("~/").map(|below| context.home.join(below).to_string_lossy().into_owned());
+        let word = home.as_deref().unwrap_or(word);
+        self.patterns.extend(NamePattern::from_word(word, is_program));
+        self.add_name(word, found);
+        for part in word.split(SEPARATORS).filter(|part| *part != word) {
+            self.add_name(part, found);
+        }
+    }
+
+    fn add_name(&mut self, text: &str, found: &NamedPath) {
+        // The value of an option may follow it directly.
+        let names = [Some(text), text.strip_prefix('-').and_then(|option| option.get(1..)), text.strip_prefix('-')];
+        for name in names.into_iter().flatten() {
+            let mut parts: Vec<String> = Vec::new();
+            for part in Path::new(name).components() {
+                match part {
+                    Component::Normal(part) => parts.push(comparable(part)),
+                    Component::ParentDir => drop(parts.pop()),
+                    Component::Prefix(_) | Component::RootDir | Component::CurDir => {}
+                }
+            }
+            if !parts.is_empty() {
+                self.parts.extend(parts.iter().cloned());
+                self.names.push(NamedPath { parts, text: name.to_owned(), ..found.clone() });
+            }
+        }
+    }
+
+    fn may_run(&self, file: &FileParts<'_>) -> bool {
+        self.names.iter().any(|name| self.is_named(file, name))
+            || self.patterns.iter().any(|pattern| self.is_meant(file, pattern))
+    }
+
+    /// Whether the folders between the session's and the first of the last parts occur in the text.
+    fn contains_folders(&self, file: &FileParts<'_>, end: usize) -> bool {
+        self.is_anywhere || file.inside(end).iter().all(|part| self.parts.contains(part))
+    }
+
+    fn is_named(&self, file: &FileParts<'_>, name: &NamedPath) -> bool {
+        let (all, wanted) = (&file.parts, &name.parts);
+        let ends_with = |parts: &[String]| all.ends_with(parts) && self.contains_folders(file, all.len() - parts.len());
+        let is_data = !name.is_code && DATA_ENDINGS.contains(&file.ending());
+        if !is_data && (ends_with(wanted) || self.runs_modules && is_module(file, wanted, ends_with)) {
+            return true;
+        }
+        // A folder on the way may be made, as a link.
+        let is_on_the_way =
+            |parts: &[String]| ends_with(parts) && (file.path.is_symlink() || !super::may_exist(file.path));
+        if !name.is_data() && (1..wanted.len()).any(|end| is_on_the_way(&wanted[..end])) {
+            return true;
+        }
+        let is_in_folder = |end: usize| {
+            all[..end].ends_with(wanted) && end > file.outside && self.contains_folders(file, end - wanted.len())
+        };
+        let runs_folder = name.is_folder || self.runs_any_file && !name.is_cwd;
+        runs_folder && file.may_be_script() && (wanted.len()..all.len()).any(is_in_folder)
+    }
+
+    fn is_meant(&self, file: &FileParts<'_>, pattern: &NamePattern) -> bool {
+        let runs = pattern.is_run || self.runs_any_file;
+        runs && file.may_be_script() && pattern.matcher.is_match(file.parts.join("/"))
+    }
+}
+
+/// Whether a name without its ending means the file.
+fn is_module(file: &FileParts<'_>, wanted: &[String], ends_with: impl Fn(&[String]) -> bool) -> bool {
+    let Some((last, folders)) = wanted.split_last() else { return false };
+    let with_ending = |ending: &&str| [folders, &[format!("{last}.{ending}")]].concat();
+    MODULE_ENDINGS.contains(&file.ending()) && MODULE_ENDINGS.iter().map(with_ending).any(|parts| ends_with(&parts))
+}
+
+/// What only the shell knows, in a word.
+const UNKNOWN: [char; 6] = ['*', '?', '[', '$', '`', '{'];
+
+impl NamePattern {
+    /// Reads a word in which only the shell knows some part; `None` if there is none, or if no part is known.
+    fn from_word(word: &str, is_program: bool) -> Option<Self> {
+        if !word.contains(UNKNOWN) {
+            return None;
+        }
+        let pattern = wildcards(word).to_lowercase();
+        let pattern = pattern.rsplit(['=', ' ']).next().unwrap_or_default();
+        // What comes first may lead to any folder: `$(pwd)/scripts/x`.
+        let is_open = |part: &&str| part.chars().all(|c| "*?.".contains(c));
+        let parts: Vec<&str> = pattern.split('/').skip_while(is_open).collect();
+        let last = parts.last()?;
+        let glob = GlobBuilder::new(&format!("**/{}", parts.join("/"))).literal_separator(true).build().ok()?;
+        Some(Self { matcher: glob.compile_matcher(), is_run: is_program || !last.contains(['*', '?', '{']) })
+    }
+}
+
+/// Replaces what only the shell knows by wildcards.
+fn wildcards(word: &str) -> String {
+    let mut pattern = String::new();
+    let mut rest = word;
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '$' => {
+                rest = match rest.chars().next() {
+                    Some('{') => after_closing(&rest[1..], '{', '}'),
+                    Some('(') => after_closing(&rest[1..], '(', ')'),
+                    _ => rest.trim_start_matches(is_name_char),
+                };
+                pattern.push('*');
+            }
+            '`' => {
+                rest = rest.split_once('`').map_or("", |(_, rest)| rest);
+                pattern.push('*');
+            }
+            '[' => {
+                rest = rest.split_once(']').map_or("", |(_, rest)| rest);
+                pattern.push('?');
+            }
+            '{' => {
+                let after = after_closing(rest, '{', '}');
+                let inside = &rest[..rest.len() - after.len()];
+                rest = after;
+                match inside.contains(',') && inside.ends_with('}') && !inside.contains(UNKNOWN) {
+                    true => pattern.extend(["{", inside]),
+                    false => pattern.push('*'),
+                }
+            }
+            c => pattern.push(c),
+        }
+    }
+    pattern
+}
+
+/// Returns what follows the bracket that closes the one before the text; nothing if none does.
+fn after_closing(text: &str, open: char, close: char) -> &str {
+    let mut depth = 1;
+    for (at, c) in text.char_indices() {
+        depth += i32::from(c == open) - i32::from(c == close);
+        if depth == 0 {
+            return &text[at + 1..];
+        }
+    }
+    ""
+}
+
+fn parts_of(path: &Path) -> Vec<String> {
+    let name = |part: Component<'_>| match part {
+        Component::Normal(name) => Some(comparable(name)),
+        _ => None,
+    };
+    path.components().filter_map(name).collect()
+}
+
+fn ending_of(name: &str) -> &str {
+    Path::new(name).extension().and_then(OsStr::to_str).unwrap_or_default()
+}
+
+fn contains_word(words: &str, word: &str) -> bool {
+    words.split_whitespace().any(|known| known == word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Checks which of the files a command may run. They are in the folder of a session, and need not exist.
+    #[track_caller]
+    fn check(command: &str, run: &[&str], not_run: &[&str]) {
+        let root = Path::new("/home/u/My Project");
+        let variable = |name: &str| match name {
+            "CLAUDE_PROJECT_DIR" => Some(root.display().to_string()),
+            "HOME" => Some("/home/u".to_owned()),
+            _ => None,
+        };
+        let mut names = ScriptNames::default();
+        names.add_line(command, CommandContext { home: Path::new("/home/u"), variable: &variable });
+        let may_run = |file: &&str| names.may_run(&root.join(file), &[root.to_owned()]);
+        let missed: Vec<_> = run.iter().filter(|file| !may_run(file)).collect();
+        let excess: Vec<_> = not_run.iter().filter(|file| may_run(file)).collect();
+        assert!(missed.is_empty() && excess.is_empty(), "{command}: missed {missed:?}, excess {excess:?}");
+    }
+
+    #[test]
+    fn a_file_is_found_however_a_command_names_it() {
+        for command in [
+            "scripts/h.sh",
+            "./scripts/h.sh 2>&1 | tee",
+            "\"$CLAUDE_PROJECT_DIR\"/scripts/h.sh",
+            "\"${CLAUDE_PROJECT_DIR}/scripts/h.sh\"",
+            "\"${CLAUDE_PROJECT_DIR:-.}/scripts/h.sh\" --fix",
+            "bash \"${HOOK_DIR:-scripts}/h.sh\"",
+            "~/'My Project'/scripts/h.sh",
+            "\"$HOME/My Project/scripts/h.sh\"",
+            "$(git rev-parse --show-toplevel)/scripts/h.sh",
+            "\"$(git rev-parse --show-toplevel)/scripts/h.sh\"",
+            "sh `pwd`/scripts/h.sh",
+            "$ROOT/scripts/h.sh",
+            "$HK/h.sh",
+            "bash $'scripts/h.sh'",
+            "sh -c 'exec scripts/h.sh'",
+            "node --require=scripts/h.sh",
+            "NODE_OPTIONS='--require ./scripts/h.sh' node x",
+            "bash -x scripts/h.sh",
+            "cd scripts && ./h.sh",
+            "cd \"$CLAUDE_PROJECT_DIR/scripts\"; sh h.sh",
+            "cd \"$(git rev-parse --show-toplevel)\" && cd scripts && sh h.sh",
+            "out=$(bash scripts/h.sh); echo \"$out\"",
+            "if ! out=$(scripts/h.sh 2>&1); then exit 2; fi",
+            "bash -c \"$(cat scripts/h.sh)\"",
+            "set -e\nbash scripts/h.sh",
+            "x=`bash scripts/h.sh`",
+            "cat scripts/h.sh | bash",
+            "trap 'bash scripts/h.sh' EXIT",
+            "${BASH:-bash} scripts/h.sh",
+            "setsid -w ./scripts/h.sh",
+            "</dev/null ./scripts/h.sh",
+            "S=scripts/h.sh; [ -f \"$S\" ] && sh \"$S\"",
+            "D=$CLAUDE_PROJECT_DIR/scripts; bash $D/h.sh",
+            "D=scripts/x; bash $D/../h.sh",
+            "uv run --directory scripts h.sh",
+            "BASH_ENV=scripts/h.sh bash",
+            "PATH=$PWD/scripts:$PATH; h.sh",
+            // Any file of the folder is run.
+            "for f in scripts/*.sh; do sh $f; done",
+            "for f in scripts/*; do \"$f\"; done",
+            "for h in a b; do \"scripts/$h.sh\"; done",
+            "F=scripts/*.sh; for f in $F; do sh $f; done",
+            "ls scripts/*.sh | xargs -n1 bash",
+            "ls scripts | xargs -n1 bash",
+            "find scripts -name '*.sh' -exec sh {} \\;",
+            "find . -name '*.sh' -exec sh {} \\;",
+            "run-parts scripts",
+            "python3 scripts",
+            "scripts/{h,i}.sh",
+            "bash scripts/[h].sh",
+            "bash scripts/?.sh",
+            "export PATH=scripts:$PATH; runme",
+        ] {
+            check(command, &["scripts/h.sh"], &["other/g.py", "README.md"]);
+        }
+        check("for f in ./*.sh; do bash $f; done", &["x.sh"], &["src/a.rs"]);
+        check("find . -name '*.hook' -exec bash {} \\;", &["x.hook", "a/b/x.hook"], &["src/a.rs"]);
+        check("bash 'my hooks/x y.sh'", &["my hooks/x y.sh"], &["other.sh"]);
+        check("sh 'my-s(1)/x.sh'", &["my-s(1)/x.sh"], &[]);
+        check("sh packages/@acme/x.sh a,b/y.sh", &["packages/@acme/x.sh", "a,b/y.sh"], &["other/x.sh"]);
+        for command in
+            ["bash lint", "python3 lint", "mise x -- ./lint", "perl lint", "exec lint", "make -f lint", "runme lint"]
+        {
+            check(command, &["lint"], &["src/lint", "lint.md"]);
+        }
+        check("node x", &["x.js", "x.ts"], &["sub/x.js"]);
+        check("node scripts/x", &["scripts/x.mjs"], &["x.js"]);
+        check("node .", &["index.js", "package.json"], &["sub/index.js"]);
+        check("node ./tools", &["tools/index.js"], &["node_modules/tools/index.js"]);
+        check("python3 -m pkg.check", &["pkg/check.py", "pkg/check/__main__.py"], &["check.py"]);
+        check("fastmcp run srv.py:mcp", &["srv.py"], &[]);
+        check("awk -f x.awk; Rscript x.R; java -jar t/x.jar", &["x.awk", "x.R", "t/x.jar"], &[]);
+        // A folder on the way could be made as a link.
+        check("sh scripts/lib/h.sh", &["scripts", "scripts/lib"], &["lib"]);
+        check("bash notes.txt", &["notes.txt"], &[]);
+    }
+
+    #[test]
+    fn files_that_a_command_only_reads_are_left_out() {
+        let sources = ["src/a.ts", "src/b.rs", "README.md", "package.json", "src/x.py", "a.sh"];
+        for command in [
+            "npx prettier --write .",
+            "npx prettier --write \"src/**/*.md\" src",
+            "eslint 'src/**/*.{ts,tsx}'",
+            "bash -c 'npx eslint \"src/**/*.ts\"'",
+            "bash scripts/h.sh src/*.ts",
+            "[[ $f == src/*.rs ]] && cargo fmt",
+            "[ -f package.json ] && npm run lint",
+            "cat README.md",
+            "echo 'update README.md' >> README.md",
+            "tsc -p package.json",
+            "python3 -c 'import json'",
+            "jq -r .tool_input.file_path",
+            "f=$(jq -r .file_path); case $f in *.rs) rustfmt $f;; esac",
+            "f=$(jq -r .file_path); case \"$f\" in *.ts) npx eslint --fix \"$f\";; esac",
+            "LOG=logs/out.txt; echo x >> $LOG",
+            "cd src && npm run lint",
+            "ruff check src && black src",
+        ] {
+            check(command, &[], &sources);
+        }
+    }
+
+    #[test]
+    fn links_on_the_way_to_a_file_are_followed() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path().canonicalize().unwrap();
+        std::fs::create_dir(root.join("real")).unwrap();
+        std::fs::write(root.join("real/h"), "").unwrap();
+        std::os::unix::fs::symlink("real", root.join("scripts")).unwrap();
+        let mut names = ScriptNames::default();
+        names.add_words(
+            &["bash".to_owned(), "scripts/h".to_owned()],
+            CommandContext { home: &root, variable: &|_| None },
+        );
+        let found: Vec<PathBuf> = names.link_targets(&[&root]).collect();
+        assert_eq!(found, [root.join("scripts/h")]);
+        assert!(names.may_run(&root.join("scripts"), std::slice::from_ref(&root)));
+    }
+}
