@@ -19,6 +19,7 @@ use super::file_tools::is_covered_by_rule;
 use super::rules::SourcedRule;
 use super::shell::{self, Redirect, Script, ShellParseError, SimpleCommand, Word};
 use super::{Behavior, EffectiveMode, Rule, RuleSource, file_tools};
+use crate::git::git_root;
 use crate::path::TargetPath;
 use crate::sandbox::{NameUse, SandboxProfile};
 use file_names::{possible_file_names, rule_names_file};
@@ -177,7 +178,12 @@ fn allow_literally(
         script.iter().flat_map(|script| &script.commands).flat_map(|part| &part.redirects).collect();
     let mut files = redirects.into_iter().filter(|file| !is_standard_file(&file.target.text)).peekable();
     let folders_named: Vec<&Word> = script.map(changed_folders).unwrap_or_default();
-    let name_use = match (files.peek().is_some() || !folders_named.is_empty(), uses_git) {
+    let parts = script.map(|script| script.commands.as_slice()).unwrap_or_default();
+    let names_git = is_below_git_root(ctx) && parts.iter().any(|part| is_naming_command(strip_wrappers(&part.words)));
+    let uses_names = files.peek().is_some() || !folders_named.is_empty() || names_git;
+    let mut operands = parts.iter().flat_map(|part| part.words.iter().skip(1));
+    let names_file = has_file_restrictions(ctx) && operands.any(|word| folders.may_name_file(word));
+    let name_use = match (uses_names, uses_git || names_file) {
         (true, _) => NameUse::Throughout,
         (false, true) => NameUse::Repository,
         (false, false) => NameUse::Never,
@@ -185,8 +191,7 @@ fn allow_literally(
     // The rule does not say where a link leads.
     let is_linked = files.map(|file| &file.target).chain(folders_named).any(|word| folders.leads_elsewhere(ctx, word));
     if is_elsewhere || is_linked || !ctx.workspace.sandbox().allows_unsandboxed(name_use) {
-        let parts = script.map(|script| script.commands.iter().collect()).unwrap_or_default();
-        return ask_for_commands(ctx, parts, None);
+        return ask_for_commands(ctx, parts.iter().collect(), None);
     }
     let profile = SandboxProfile::ByRule { name_use, last_command, uses_git };
     Decision::Allow { reason: DecisionReason::from_rule(rule), profile }
@@ -200,11 +205,19 @@ const NAMING_COMMANDS: [&str; 9] = ["bsdtar", "cp", "install", "ln", "mv", "rsyn
 fn may_make_git_file<'a>(ctx: &PermissionContext<'_>, parts: impl Iterator<Item = &'a SimpleCommand>) -> bool {
     let commands: Vec<&[Word]> = parts.map(|part| strip_wrappers(&part.words)).collect();
     let is_elsewhere = |words: &&[Word]| is_git(words) && words.iter().any(|word| word.text == "-C");
-    let has_git = ctx.workspace.cwd().join(".git").symlink_metadata().is_ok();
-    let is_naming = |words: &&[Word]| {
-        words.first().is_some_and(|first| NAMING_COMMANDS.contains(&possible_commands::program_name(first).as_str()))
-    };
-    (!has_git || commands.iter().any(is_elsewhere)) && commands.iter().any(is_naming)
+    (is_below_git_root(ctx) || commands.iter().any(is_elsewhere))
+        && commands.iter().any(|words| is_naming_command(words))
+}
+
+/// Whether git finds its repository in a folder above the current one.
+fn is_below_git_root(ctx: &PermissionContext<'_>) -> bool {
+    let cwd = ctx.workspace.cwd();
+    git_root(&cwd).is_some_and(|root| root != cwd)
+}
+
+/// Whether a command gives files other names.
+fn is_naming_command(words: &[Word]) -> bool {
+    words.first().is_some_and(|first| NAMING_COMMANDS.contains(&possible_commands::program_name(first).as_str()))
 }
 
 /// Returns the folders that a script changes to.
@@ -473,6 +486,14 @@ fn unsandboxed_profile(
         }
         if is_git(words) {
             name_uses.push(NameUse::Repository);
+        }
+        // A command in the sandbox could make it a link to a file with a deny rule.
+        if has_file_restrictions(ctx) && words.iter().skip(1).any(|word| folders.may_name_file(word)) {
+            name_uses.push(NameUse::Repository);
+        }
+        // It may make a `.git` for another command's git.
+        if is_naming_command(words) && is_below_git_root(ctx) {
+            name_uses.push(NameUse::Throughout);
         }
     }
     let name_use = name_uses.into_iter().max().unwrap_or(NameUse::Never);

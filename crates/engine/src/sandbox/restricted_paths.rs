@@ -480,7 +480,7 @@ impl FolderWatch {
             };
             flag.fetch_or(matters, Ordering::Relaxed);
             if is_own && event.kind.is_create() {
-                // Nobody waits after the watch has ended.
+                // The receiver is gone when the watch has ended.
                 event.paths.into_iter().for_each(|path| drop(sender.send(path)));
             }
         };

@@ -169,6 +169,69 @@ async fn names_of_a_running_command_are_not_replaced() {
     check("cd sub && sleep 60; hostname", &[("rm sub/a", false), ("touch x", true), ("hostname > log", true)]).await;
 }
 
+/// In a folder below the root of the repository a file `.git` would be another repository.
+#[tokio::test]
+async fn git_and_a_command_that_could_make_its_repository_do_not_run_at_the_same_time() {
+    if !kernel_can() {
+        return;
+    }
+    let rules = ["allow Bash(git status)", "allow Bash(cp:*)", "allow Bash(mv a b)"];
+    let workspace = attacked_workspace(&json!({}), &[]);
+    let evaluate =
+        |command: &str| workspace.evaluate(PermissionMode::Default, &rules, "Bash", &json!({"command": command}));
+    for (folder, runs_beside) in [("", true), ("sub", false)] {
+        workspace.inner.set_cwd(workspace.path(folder));
+        for (first, second) in
+            [("sleep 60; git status", "cp x y"), ("sleep 60; git status", "mv a b"), ("cp x y; sleep 60", "git status")]
+        {
+            let Decision::Allow { profile, .. } = evaluate(first) else { panic!("{first} in '{folder}'") };
+            let call = CallContext { profile, ..CallContext::new("t") };
+            let input = json!({"command": first, "run_in_background": true});
+            let started = workspace.run_tool_with("Bash", input, &call).await;
+            assert!(!started.is_error, "{first}: {}", output_text(&started));
+            let is_allowed = matches!(evaluate(second), Decision::Allow { .. });
+            assert_eq!(is_allowed, runs_beside, "{second} beside {first} in '{folder}'");
+            workspace.inner.tasks().stop_all().await;
+            assert!(matches!(evaluate(second), Decision::Allow { .. }), "{second} alone in '{folder}'");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_program_does_not_use_names_that_a_command_could_replace_by_links_to_denied_files() {
+    if !kernel_can() {
+        return;
+    }
+    let workspace = attacked_workspace(&json!({}), &[]);
+    let is_sandboxed = |rules: &[&str], command: &str| match workspace.evaluate(
+        PermissionMode::Auto,
+        rules,
+        "Bash",
+        &json!({"command": command}),
+    ) {
+        Decision::Allow { profile, .. } => profile.is_sandboxed(),
+        decision => panic!("{command}: {decision:?}"),
+    };
+    let denied = ["deny Read(secret/**)", "allow Bash(make:*)", "allow Bash(make -f kept all)"];
+    let lines = ["make -f sub/a", "make -fkept", "make --file=kept", "make kept", "make -f kept all"];
+    lines.iter().for_each(|line| assert!(!is_sandboxed(&denied, line), "{line}"));
+    let running = run(&workspace, "touch begun; sleep 60");
+    let checked = async {
+        while !workspace.path("begun").exists() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        for line in lines {
+            assert!(is_sandboxed(&denied, line), "{line}");
+            assert!(!is_sandboxed(&denied[1..], line), "{line}");
+        }
+        assert!(!is_sandboxed(&denied, "make all"));
+    };
+    tokio::select! {
+        output = running => panic!("{output}"),
+        () = checked => {}
+    }
+}
+
 #[tokio::test]
 async fn settings_protect_files_wherever_the_command_starts() {
     if !kernel_can() {

@@ -180,7 +180,8 @@ impl PossibleCommands {
                 self.runs_unknown |= name.starts_with(GIT_SETTINGS_PREFIX);
                 let plain = value.replace(['\'', '"', '\\'], "");
                 self.values.push(Word { text: plain, is_literal: true });
-                if value.contains('!') {
+                // `PERL5DB='system"x"'`
+                if value.contains(['!', '"', '(']) {
                     self.add_code(value);
                 }
                 match shell::parse(value) {
@@ -285,9 +286,16 @@ impl PossibleCommands {
             };
             self.runs_unknown |= contains_word("xargs parallel", name) && words[1..].iter().any(runs);
             self.changes_folder |= words[1..].iter().any(changes_folder) || may_change_folder(name, &words[1..]);
-            // `env -S 'rm\_x'`
-            words[1..].iter().filter(|word| word.text.contains('\\')).for_each(|word| self.add_code(&word.text));
+            // `env -S 'rm\_x'`, `export PERL5DB='system"x"'`
+            let is_code = |word: &&Word| {
+                word.text.contains('\\') || word.text.contains('=') && word.text.contains(['"', '(', '\''])
+            };
+            words[1..].iter().filter(is_code).for_each(|word| self.add_code(&word.text));
             let options = words[1..].iter().take_while(|word| word.text.starts_with('-')).count();
+            if contains_word("builtin command", name) {
+                // `command . /dev/stdin`
+                self.add_words(&words[1 + options..], depth);
+            }
             for at in 1..words.len() {
                 if self.is_full() {
                     return;
@@ -548,7 +556,10 @@ fn may_name_device(path: &str) -> bool {
     if path.is_absolute() {
         return without_dots(path).iter().nth(1).is_some_and(is_one);
     }
-    path.iter().any(|name| name == "..") && path.iter().any(is_one)
+    // The current folder may be `/dev` or `/proc/self/fd`.
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let is_descriptor = name == "stdin" || !name.is_empty() && name.chars().all(|c| c.is_ascii_digit());
+    is_descriptor || path.iter().any(|name| name == "..") && path.iter().any(is_one)
 }
 
 /// Whether an interpreter runs code from its standard input: it is given nothing but options

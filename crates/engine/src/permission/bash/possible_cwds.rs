@@ -80,6 +80,18 @@ impl PossibleCwds {
         self.is_session_repository(workspace) && folders.is_some_and(|folders| folders.into_iter().all(is_same))
     }
 
+    /// Whether a word, or the value of the option that it is, may be the name of a file or folder.
+    pub(super) fn may_name_file(&self, word: &Word) -> bool {
+        let exists = |name: &str| match &self.0 {
+            Some(folders) => folders.iter().any(|folder| folder.join(name).symlink_metadata().is_ok()),
+            None => true,
+        };
+        let value = word.text.split_once('=').map_or("", |(_, value)| value);
+        let letters = word.text.strip_prefix('-').and_then(|option| option.get(1..)).unwrap_or_default();
+        let mut names = [word.text.as_str(), value, letters].into_iter().filter(|name| !name.is_empty());
+        !word.is_literal || names.any(|name| name.contains('/') || exists(name))
+    }
+
     pub(super) fn is_single(&self) -> bool {
         self.0.as_ref().is_some_and(|folders| folders.len() == 1)
     }
