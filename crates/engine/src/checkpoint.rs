@@ -10,9 +10,9 @@ use quipu_message::bookkeeping::{FileBackup, FileHistoryDelta, FileHistorySnapsh
 use quipu_message::control::response::RewindFilesResponse;
 use quipu_message::{Entry, Json, Maybe, Uuid};
 use sha2::{Digest, Sha256};
-use similar::{ChangeTag, TextDiff};
 
 use crate::clock::now;
+use crate::line_diff::count_changed_lines;
 use crate::path::{TargetPath, resolve};
 use crate::private_file;
 use crate::safe_file;
@@ -170,9 +170,8 @@ impl Checkpoints {
         }
         let text = |bytes: &Option<Vec<u8>>| String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned();
         let (old, new) = (text(&now), text(&then));
-        let diff = TextDiff::from_lines(&old, &new);
-        let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count() as u64;
-        Ok(Some(RestoredFile::Changed { added: count(ChangeTag::Insert), removed: count(ChangeTag::Delete) }))
+        let (added, removed) = count_changed_lines(&old, &new);
+        Ok(Some(RestoredFile::Changed { added, removed }))
     }
 
     /// Reads a backup. It must be a file of the folder of backups and not a link.

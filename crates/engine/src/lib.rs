@@ -72,6 +72,7 @@ mod init;
 mod input;
 mod instructions;
 mod json_file;
+mod line_diff;
 mod main_context;
 mod mcp;
 mod mcp_status;

@@ -6,9 +6,10 @@ use quipu_message::tool::EditInput;
 use quipu_message::tool::output::EditOutput;
 use serde_json::{Value, json};
 
-use super::file_change::{FILE_STATE_NOTE, OriginalFile, create_file, diff_hunks};
+use super::file_change::{FILE_STATE_NOTE, OriginalFile, create_file};
 use super::read::{MAX_FILE_BYTES, format_size};
 use super::{into_output, parse_input};
+use crate::line_diff::diff_hunks;
 use crate::path::TargetPath;
 use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 

@@ -3,16 +3,10 @@
 use std::io;
 use std::path::Path;
 
-use quipu_message::tool::output::Hunk;
-use similar::{ChangeTag, TextDiff};
-
 use super::read::read_regular_file;
 use crate::path::TargetPath;
 use crate::safe_file;
 use crate::tool::{FileKnowledge, ToolOutput, Workspace};
-
-/// Unchanged lines kept around a change.
-const CONTEXT_LINES: usize = 3;
 
 /// Note at the end of the output of a change.
 pub(super) const FILE_STATE_NOTE: &str = "(file state is current in your context — no need to Read it back)";
@@ -95,33 +89,4 @@ async fn write_file(
 
 fn write_error(path: &Path, error: &io::Error) -> ToolOutput {
     ToolOutput::failure(format!("{} cannot be changed: {error}.", path.display()))
-}
-
-/// Returns the differences between two texts as hunks.
-pub(super) fn diff_hunks(old: &str, new: &str) -> Vec<Hunk> {
-    let diff = TextDiff::from_lines(old, new);
-    let hunk = |group: &Vec<similar::DiffOp>| {
-        let (first, last) = (group.first()?, group.last()?);
-        let mut lines = Vec::new();
-        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-            let sign = match change.tag() {
-                ChangeTag::Equal => ' ',
-                ChangeTag::Delete => '-',
-                ChangeTag::Insert => '+',
-            };
-            lines.push(format!("{sign}{}", change.value().trim_end_matches('\n')));
-            if change.missing_newline() {
-                lines.push("\\ No newline at end of file".to_owned());
-            }
-        }
-        Some(Hunk {
-            old_start: first.old_range().start as u64 + 1,
-            old_lines: (last.old_range().end - first.old_range().start) as u64,
-            new_start: first.new_range().start as u64 + 1,
-            new_lines: (last.new_range().end - first.new_range().start) as u64,
-            lines,
-            ..Hunk::default()
-        })
-    };
-    diff.grouped_ops(CONTEXT_LINES).iter().filter_map(hunk).collect()
 }

@@ -6,8 +6,9 @@ use quipu_message::tool::{WriteInput, WriteKind};
 use quipu_message::{Maybe, ToolName};
 use serde_json::{Value, json};
 
-use super::file_change::{FILE_STATE_NOTE, OriginalFile, create_file, diff_hunks};
+use super::file_change::{FILE_STATE_NOTE, OriginalFile, create_file};
 use super::{into_output, parse_input};
+use crate::line_diff::diff_hunks;
 use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 
 /// The Write tool.
