@@ -126,6 +126,14 @@ impl AgentDefinition {
         })
     }
 
+    /// Whether it comes from the user, the host, a plugin or a project that the user trusts.
+    fn is_trusted(&self, rules: &ProjectRules<'_>) -> bool {
+        match &self.origin {
+            AgentOrigin::File { project: Some(project), .. } => (rules.is_trusted)(project),
+            AgentOrigin::File { project: None, .. } | AgentOrigin::Builtin | AgentOrigin::Host => true,
+        }
+    }
+
     /// The definition as its file is now; `None` if the file is gone or has another name in it.
     fn reload(&self, rules: &ProjectRules<'_>) -> Option<Self> {
         match &self.origin {
@@ -230,8 +238,8 @@ pub(crate) struct Definitions {
 
 impl Definitions {
     /// Reads the folders of the given sources: the user's, and those of the project from its
-    /// repository's root down to `cwd`. The project's subagents win over the user's, the
-    /// user's commands, skills and output styles over the project's.
+    /// repository's root down to `cwd`. The subagents of a project that the user trusts win over the
+    /// user's, the user's commands, skills and output styles over the project's.
     pub(crate) fn load(config: &Path, cwd: &Path, sources: &[SettingSource], rules: &ProjectRules<'_>) -> Self {
         let mut definitions = Self::default();
         for agent in builtin_agents() {
@@ -340,11 +348,20 @@ impl Definitions {
         }
         for path in find_markdown_files(&folder.join("agents"), &mut self.problems) {
             if let Some(agent) = AgentDefinition::from_file(&path, prefix, project, rules, &mut self.problems) {
-                self.agents.insert(agent.name.clone(), agent);
+                self.add_agent(agent, rules);
             }
         }
         for path in find_markdown_files(&folder.join("output-styles"), &mut self.problems) {
             self.add_style_file(&path, prefix, project, rules);
+        }
+    }
+
+    /// Adds a subagent. One of a project that the user does not trust replaces only others of such projects,
+    /// because the one of its name may have fewer tools.
+    fn add_agent(&mut self, agent: AgentDefinition, rules: &ProjectRules<'_>) {
+        let is_replaced = |known: &AgentDefinition| agent.is_trusted(rules) || !known.is_trusted(rules);
+        if self.agents.get(&agent.name).is_none_or(is_replaced) {
+            self.agents.insert(agent.name.clone(), agent);
         }
     }
 

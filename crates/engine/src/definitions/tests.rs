@@ -47,3 +47,44 @@ fn files_that_cannot_be_used_are_reported() {
     assert!(definitions.problems[1].starts_with(&head), "{:?}", definitions.problems);
     assert!(definitions.saved_prompts.contains_key("good") && definitions.agents["loose"].prompt == "You look.");
 }
+
+#[test]
+fn subagents_replace_those_of_others_only_in_a_trusted_project() {
+    let temp = tempfile::tempdir().unwrap();
+    let root = temp.path();
+    let write = |folder: &str, name: &str| {
+        let path = root.join(folder).join("agents").join(format!("{name}.md"));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("---\nname: {name}\ndescription: d\n---\n{folder}")).unwrap();
+    };
+    for name in ["rev", "own"] {
+        write("config", name);
+    }
+    fs::create_dir_all(root.join("top/.git")).unwrap();
+    for name in ["rev", "Explore", "kit:rev", "both", "top"] {
+        write("top/.claude", name);
+    }
+    for name in ["Plan", "both", "sub"] {
+        write("top/sub/.claude", name);
+    }
+    write("kit", "rev");
+    write("added/.claude", "own");
+    let plugin = Plugin { name: "kit".to_owned(), path: root.join("kit"), uses_mcp: false };
+    let check = |trusted: &[&str], expected: [&str; 8]| {
+        let is_trusted = |folder: &Path| trusted.iter().any(|name| folder == root.join(name));
+        let rules = ProjectRules { is_trusted: &is_trusted, hidden_files: Arc::new(|_| false) };
+        let sources = [SettingSource::User, SettingSource::Project];
+        let mut definitions = Definitions::load(&root.join("config"), &root.join("top/sub"), &sources, &rules);
+        definitions.add_root(&root.join("added"), &rules);
+        definitions.add_plugin(&plugin, &rules);
+        let names = ["rev", "own", "Explore", "Plan", "both", "top", "sub", "kit:rev"];
+        let prompts = names.map(|name| definitions.agents[name].prompt.clone());
+        let shown = prompts.map(|prompt| if prompt.starts_with("You ") { "builtin".to_owned() } else { prompt });
+        assert_eq!(shown, expected, "{trusted:?}");
+    };
+    let (top, sub, added) = ("top/.claude", "top/sub/.claude", "added/.claude");
+    check(&[], ["config", "config", "builtin", "builtin", sub, top, sub, "kit"]);
+    check(&["top"], [top, "config", top, "builtin", top, top, sub, "kit"]);
+    check(&["top/sub"], ["config", "config", "builtin", sub, sub, top, sub, "kit"]);
+    check(&["top", "top/sub", "added"], [top, added, top, sub, sub, top, sub, "kit"]);
+}
