@@ -202,10 +202,11 @@ pub(crate) struct HookCommand {
 }
 
 /// Keys of settings that restrict. An invalid file of a project that contains one of them is an
-/// error instead of a warning.
-const RESTRICTING: [&str; 9] = [
+/// error instead of a warning. Any mode may allow less than that of other files.
+const RESTRICTING: [&str; 10] = [
     "deny",
     "ask",
+    "defaultMode",
     "disableBypassPermissionsMode",
     "disableAutoMode",
     "deniedMcpServers",

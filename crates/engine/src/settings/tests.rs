@@ -98,6 +98,25 @@ fn refusals_that_cannot_be_read_are_an_error() {
 }
 
 #[test]
+fn restrictions_of_a_project_that_cannot_be_read_are_an_error() {
+    let project = tempfile::tempdir().unwrap();
+    let path = project.path().join(".claude/settings.json");
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let code = |text: &str| {
+        fs::write(&path, text).unwrap();
+        let loaded = load(Path::new("/nonexistent"), project.path(), &[SettingSource::Project], None);
+        loaded.err().map(|error| error.code())
+    };
+    for mode in ["plan", "dontAsk", "default"] {
+        let text = format!(r#"{{"permissions": {{"defaultMode": "{mode}"}}, "env": 5}}"#);
+        assert_eq!(code(&text), Some("settings.invalid"), "{mode}");
+    }
+    assert_eq!(code(r#"{"permissions": {"defaultMode" : "plan""#), Some("settings.invalid"));
+    assert_eq!(code(r#"{"permissions": {"deny": ["Bash"]}, "env": 5}"#), Some("settings.invalid"));
+    assert_eq!(code(r#"{"permissions": {"allow": ["Bash"]}, "env": 5}"#), None);
+}
+
+#[test]
 fn a_restriction_of_an_unknown_tool_is_reported() {
     let check = |rule: &str, expected: usize| {
         let flag = serde_json::json!({"permissions": {"deny": [rule], "ask": [rule], "allow": [rule]}}).to_string();
