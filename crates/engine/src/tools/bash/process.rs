@@ -28,6 +28,8 @@ const TERMINATION_GRACE: Duration = Duration::from_secs(2);
 const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// Maximum size of the file that contains the current folder.
 const MAX_PATH_BYTES: u64 = 4097;
+/// The most guarded files of a command that a note names.
+const MAX_NAMED_FILES: usize = 20;
 const SIGTERM: i32 = 15;
 /// Variables that every command gets.
 const VARIABLES: [(&str, &str); 2] = [("CLAUDECODE", "1"), ("GIT_EDITOR", "true")];
@@ -212,16 +214,7 @@ impl ShellProcess {
     /// Renames guarded files that a sandboxed command created, after its end. Returns a note for
     /// the model; `None` if there were none, or at the second call.
     pub(super) fn move_guarded_aside(&mut self) -> Option<String> {
-        let moved = self.sandboxed_command.take()?.move_guarded_aside();
-        let describe = |(from, moved): &(PathBuf, io::Result<PathBuf>)| {
-            let outcome = match moved {
-                Ok(to) => format!("It was moved to {}.", to.display()),
-                Err(error) => format!("It could not be moved: {error}. The user should remove it."),
-            };
-            let from = from.display();
-            format!("The command made {from}, which needs approval. {outcome}")
-        };
-        (!moved.is_empty()).then(|| moved.iter().map(describe).collect::<Vec<_>>().join("\n"))
+        describe_moved(&self.sandboxed_command.take()?.move_guarded_aside())
     }
 }
 
@@ -251,6 +244,32 @@ impl ShellProcess {
             std::thread::sleep(EXIT_POLL_INTERVAL);
         }
     }
+}
+
+/// Returns a note about the guarded files that a command created, with the old and new path of each; `None` if
+/// there are none. Those that could not be moved come first, and of very many only some are named.
+fn describe_moved(moved: &[(PathBuf, io::Result<PathBuf>)]) -> Option<String> {
+    let describe = |(from, moved): &(PathBuf, io::Result<PathBuf>)| {
+        let outcome = match moved {
+            Ok(to) => format!("It was moved to {}.", to.display()),
+            Err(error) => format!("It could not be moved: {error}. The user should remove it."),
+        };
+        let from = from.display();
+        format!("The command made {from}, which needs approval. {outcome}")
+    };
+    let is_moved = |(_, moved): &&(PathBuf, io::Result<PathBuf>)| moved.is_ok();
+    let (moved, unmoved): (Vec<_>, Vec<_>) = moved.iter().partition(is_moved);
+    let mut lines: Vec<String> =
+        unmoved.iter().chain(&moved).take(MAX_NAMED_FILES).map(|entry| describe(entry)).collect();
+    let more_unmoved = unmoved.len().saturating_sub(MAX_NAMED_FILES);
+    if more_unmoved > 0 {
+        lines.push(format!("{more_unmoved} more could not be moved. The user should remove them."));
+    }
+    let more_moved = moved.len().saturating_sub(MAX_NAMED_FILES.saturating_sub(unmoved.len()));
+    if more_moved > 0 {
+        lines.push(format!("{more_moved} more were moved, each to a name with moved-aside in the same folder."));
+    }
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// Starts a program without a sandbox.
@@ -287,4 +306,31 @@ fn read_short_file(path: &Path) -> Option<String> {
 /// Quotes a text as one word of the shell.
 pub(super) fn shell_quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_very_many_files_that_were_moved_only_some_are_named() {
+        let file = |at: usize| PathBuf::from(format!("/repo/{at}/.npmrc"));
+        let entry = |is_moved: bool| {
+            move |at| (file(at), if is_moved { Ok(file(at)) } else { Err(io::ErrorKind::Other.into()) })
+        };
+        let note = |moved: usize, unmoved: usize| {
+            let all: Vec<_> = (0..moved).map(entry(true)).chain((0..unmoved).map(entry(false))).collect();
+            let note = describe_moved(&all)?;
+            let named = |outcome: &str| note.lines().filter(|line| line.contains(outcome)).count();
+            assert!(note.len() < 4000, "{note}");
+            let counts =
+                note.lines().filter_map(|line| line.split_once(" more")?.0.parse().ok()).collect::<Vec<usize>>();
+            Some((named("It was moved"), named("It could not be moved"), counts))
+        };
+        assert_eq!(note(0, 0), None);
+        assert_eq!(note(20, 0), Some((20, 0, vec![])));
+        assert_eq!(note(20_000, 0), Some((20, 0, vec![19_980])));
+        assert_eq!(note(20_000, 5), Some((15, 5, vec![19_985])));
+        assert_eq!(note(3, 20_000), Some((0, 20, vec![19_980, 3])));
+    }
 }
