@@ -30,6 +30,7 @@ mod connect;
 mod files;
 mod line_limit;
 mod sdk_transport;
+mod stdio_transport;
 mod tool;
 mod variables;
 

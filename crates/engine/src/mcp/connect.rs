@@ -11,12 +11,11 @@ use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::model::{PaginatedRequestParams, Tool};
 use rmcp::service::{RunningService, serve_client};
 use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::{RoleClient, ServiceError, service::ClientInitializeError};
 
-use super::line_limit::LineLimit;
 use super::sdk_transport::SdkTransport;
+use super::stdio_transport::StdioTransport;
 use super::{ConnectionState, McpEndpoint, McpEnvironment};
 use crate::guarded_paths::python_code::runs_python_without_script;
 use crate::tool::SECRET_VARIABLES;
@@ -108,8 +107,8 @@ async fn open_connection(
             let (Some(output), Some(input)) = (child.stdout().take(), child.stdin().take()) else {
                 return Err(format!("cannot start {command}: it has no input or output"));
             };
-            let transport = AsyncRwTransport::new(LineLimit::new(output), input).with_max_line_length(usize::MAX);
-            return Ok((serve_client((), transport).await.map_err(failed)?, Some(child)));
+            let running = serve_client((), StdioTransport::new(output, input)).await.map_err(failed)?;
+            return Ok((running, Some(child)));
         }
         McpEndpoint::Http { url, headers } => {
             let mut named = HashMap::new();

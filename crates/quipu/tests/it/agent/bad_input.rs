@@ -272,7 +272,7 @@ fn shell_server(then: &str) -> String {
 }
 
 #[test]
-fn a_server_that_stalls_or_dies_fails_the_call_and_ends_with_the_session() {
+fn a_server_that_stalls_dies_or_cannot_be_read_fails_the_call_and_ends_with_the_session() {
     let agent = ScriptedAgent::new("gone.yaml");
     let result = |then| {
         let mut command = agent.command(&["-p", "greet", "--output-format", "stream-json"]);
@@ -284,6 +284,9 @@ fn a_server_that_stalls_or_dies_fails_the_call_and_ends_with_the_session() {
         result["message"]["content"][0]["content"].as_str().unwrap().to_owned()
     };
     assert_eq!(result("exit 3"), "The MCP server has ended; its tools cannot be used any more");
+    let deep = format!("reply '{{\"content\":{}{}}}'", "[".repeat(200), "]".repeat(200));
+    let unreadable = result(&deep);
+    assert!(unreadable.contains("the answer of the server cannot be read: recursion limit"), "{unreadable}");
     assert_eq!(result("sleep 60"), "The MCP server did not answer within 0.3 s (MCP_TOOL_TIMEOUT)");
     let server = fs::read_to_string(agent.folder.path.join("server")).unwrap();
     // The kernel may take a moment to end a process that was killed.
