@@ -1,10 +1,9 @@
 //! The files inside the session that commands of hooks, helpers and MCP servers may run, by the names in their texts. A
 //! change of such a file runs without a sandbox the next time the command runs.
 //!
-//! What a command does cannot be seen in its text, so it is not asked where a name stands in it: a file is guarded if its
-//! name and the folders on the way to it occur in the text, also if it does not exist yet. A name too many only guards a
-//! file too many; files that are only data, and wildcards that no shell runs, are left out, because linters are given
-//! these.
+//! The text does not show what a command does. So what matters is only whether a name occurs in it: a file is guarded if
+//! its name and the folders on the way to it do, also if it does not exist yet. A name too many only guards a file too
+//! many. Files that are only data, and wildcards that no shell runs, are left out, because linters are given these.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -32,7 +31,7 @@ const SOURCE_ENDINGS: [&str; 13] =
 const SHELLS: &str = ". ash bash dash fish ksh sh source zsh";
 
 /// Other programs that run the file after their options, or what a folder there contains.
-const INTERPRETERS: &str = "awk bun deno expect lua node perl php ruby run-parts ts-node tsx";
+const INTERPRETERS: &str = "awk bun bunx deno expect lua node npx perl php ruby run-parts ts-node tsx";
 
 /// Programs that search modules without endings.
 const MODULE_RUNNERS: &str = "bun bunx deno node ts-node tsx";
