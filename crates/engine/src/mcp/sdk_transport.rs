@@ -6,6 +6,7 @@ use quipu_message::Json;
 use quipu_message::control::response::McpMessageResponse;
 use quipu_message::control::{RequestBody, request};
 use rmcp::RoleClient;
+use rmcp::model::{ErrorData, JsonRpcError, JsonRpcMessage, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::{Value, json};
@@ -21,8 +22,8 @@ pub(super) struct SdkTransport {
     host: Arc<Host>,
     server_name: String,
     manifest: Option<Value>,
-    replies: mpsc::UnboundedSender<Value>,
-    incoming: mpsc::UnboundedReceiver<Value>,
+    replies: mpsc::UnboundedSender<RxJsonRpcMessage<RoleClient>>,
+    incoming: mpsc::UnboundedReceiver<RxJsonRpcMessage<RoleClient>>,
     closed: CancellationToken,
 }
 
@@ -71,8 +72,7 @@ impl Transport<RoleClient> for SdkTransport {
                     reply.mcp_response.get().map(Json::to_value).unwrap_or_default()
                 }
             };
-            // Notifications also get a reply, without content.
-            if message.get("id").is_some() && reply.is_object() {
+            if let Some(reply) = parse_reply(&message, reply) {
                 let _ = replies.send(reply);
             }
             Ok(())
@@ -80,20 +80,47 @@ impl Transport<RoleClient> for SdkTransport {
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
-        loop {
-            let message = tokio::select! {
-                message = self.incoming.recv() => message?,
-                () = self.closed.cancelled() => return None,
-            };
-            // A reply that is not JSON-RPC is ignored.
-            if let Ok(message) = serde_json::from_value(message) {
-                return Some(message);
-            }
+        tokio::select! {
+            message = self.incoming.recv() => message,
+            () = self.closed.cancelled() => None,
         }
     }
 
     async fn close(&mut self) -> Result<(), HostError> {
         self.closed.cancel();
         Ok(())
+    }
+}
+
+/// The reply to a message; `None` if it is a notification or an answer, whose replies have no content. A reply to
+/// a request that is not a message becomes an error, so that the call does not wait for another one.
+fn parse_reply(message: &Value, reply: Value) -> Option<RxJsonRpcMessage<RoleClient>> {
+    message.get("method")?;
+    let id: RequestId = serde_json::from_value(message.get("id")?.clone()).ok()?;
+    Some(serde_json::from_value(reply).unwrap_or_else(|error| {
+        let error = ErrorData::parse_error(format!("the answer of the host cannot be read: {error}"), None);
+        JsonRpcMessage::Error(JsonRpcError::new(Some(id), error))
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_gets_a_reply_and_a_notification_none() {
+        let request = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call"});
+        let reply = |message: &Value, reply: Value| {
+            parse_reply(message, reply).map(|message| serde_json::to_value(message).unwrap())
+        };
+        let answer = json!({"jsonrpc": "2.0", "id": 7, "result": {}});
+        assert_eq!(reply(&request, answer.clone()).unwrap()["result"], json!({}));
+        for unreadable in [Value::Null, json!({}), json!({"jsonrpc": "2.0", "id": 7}), json!([answer])] {
+            let error = reply(&request, unreadable).unwrap();
+            assert_eq!(error["id"], 7);
+            assert!(error["error"]["message"].as_str().unwrap().starts_with("the answer of the host cannot be read"));
+        }
+        assert_eq!(reply(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}), json!({})), None);
+        assert_eq!(reply(&json!({"jsonrpc": "2.0", "id": 3, "result": {}}), Value::Null), None);
     }
 }
