@@ -6,8 +6,9 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::command_words::expand_variables;
 use super::script_names::ScriptNames;
-use super::{CONFIG_FOLDERS, GUARDED_FILES, GUARDED_FOLDERS, links_in};
+use super::{CONFIG_FOLDERS, GUARDED_FILES, GUARDED_FOLDERS, entries, links_in};
 use crate::path::{TargetPath, may_exist, resolve};
 
 /// What is guarded in the user's folder of settings, also if the session works in this folder.
@@ -71,7 +72,11 @@ impl ConfigPaths {
         let config = xdg.clone().or_else(|| Some(home.as_ref()?.join(".config")));
         let in_claude = claude.iter().flat_map(|folder| CLAUDE_CONFIG_NAMES.map(|name| folder.join(name)));
         let in_config = config.iter().flat_map(|folder| CONFIG_FOLDERS.map(|name| folder.join(name)));
-        let scripts = ["BASH_ENV", "ENV", "CLAUDE_ENV_FILE"].into_iter().filter_map(value);
+        // bash expands variables in the names of its start-up files.
+        let variable =
+            |name: &str| sources.env.get(OsStr::new(name)).and_then(|value| value.to_str()).map(str::to_owned);
+        let expanded = |path: PathBuf| PathBuf::from(expand_variables(&path.to_string_lossy(), &variable));
+        let scripts = ["BASH_ENV", "ENV"].into_iter().filter_map(value).map(expanded).chain(value("CLAUDE_ENV_FILE"));
         let scripts = scripts.chain(sources.script.scripts.iter().cloned()).chain(sources.start_files.iter().cloned());
         for path in in_claude.chain(in_config).chain(scripts) {
             let Some(path) = resolve_from_start(&path) else { continue };
@@ -123,8 +128,15 @@ pub(crate) fn home_link_targets(home: &Path) -> Vec<PathBuf> {
     let in_config = CONFIG_FOLDERS.map(|name| Path::new(".config").join(name));
     let in_claude = CLAUDE_CONFIG_NAMES.map(|name| Path::new(".claude").join(name));
     let whole = GUARDED_FILES.into_iter().chain([".claude", ".config"]).map(|name| home.join(name));
+    let whole = whole.chain(entries(&home.join(".claude")));
     let inside = folders.chain(in_config).chain(in_claude).map(|name| home.join(name));
-    let inside = inside.flat_map(|path| links_in(path.clone()).into_iter().chain([path]));
+    let inside = inside.flat_map(|path| {
+        let links = links_in(path.clone());
+        // A link may lead to a folder with further links.
+        let targets = links.iter().filter_map(|link| resolve(link)).filter(|target| target.is_dir());
+        let further: Vec<PathBuf> = targets.flat_map(links_in).collect();
+        links.into_iter().chain(further).chain([path])
+    });
     let paths = whole.chain(inside).map(TargetPath::new);
     let linked = paths.filter(|path| path.real.as_ref().is_some_and(|real| path.given != *real));
     linked.flat_map(|path| links_on_the_way(&path).into_iter().chain(path.real)).collect()

@@ -14,8 +14,8 @@ use globset::{GlobBuilder, GlobMatcher};
 use super::command_words::{expand_variables, is_name_char, is_python, program_name, split_commands};
 use super::comparable;
 
-/// Endings that a name without an ending may mean in JavaScript.
-const MODULE_ENDINGS: [&str; 6] = ["js", "mjs", "cjs", "ts", "tsx", "mts"];
+/// Endings that a name without an ending may mean in JavaScript and Python.
+const MODULE_ENDINGS: [&str; 7] = ["js", "mjs", "cjs", "ts", "tsx", "mts", "py"];
 
 /// Endings of files that are not run, unless a shell is given the file.
 const DATA_ENDINGS: [&str; 16] = [
@@ -31,7 +31,10 @@ const SOURCE_ENDINGS: [&str; 13] =
 const SHELLS: &str = ". ash bash dash fish ksh sh source zsh";
 
 /// Other programs that run the file after their options, or what a folder there contains.
-const INTERPRETERS: &str = "awk bun bunx deno expect lua node npx perl php ruby run-parts ts-node tsx";
+const INTERPRETERS: &str = "awk bun deno expect lua node perl php ruby run-parts ts-node tsx";
+
+/// Programs that run a package, which may be a folder.
+const PACKAGE_RUNNERS: &str = "bunx npx";
 
 /// Programs that search modules without endings.
 const MODULE_RUNNERS: &str = "bun bunx deno node ts-node tsx";
@@ -76,6 +79,8 @@ struct CommandNames {
     is_anywhere: bool,
     /// Whether it runs files that wildcards mean or that are searched in folders.
     runs_any_file: bool,
+    /// Whether it runs text, so that files of any kind may contain code.
+    runs_text: bool,
     /// Whether names may lack their endings.
     runs_modules: bool,
 }
@@ -186,14 +191,23 @@ impl CommandNames {
             let runs_operand = (contains_word(SHELLS, name) || contains_word(INTERPRETERS, name) || is_python(name))
                 && !words[at + 1..][..options].iter().any(is_code);
             let is_unknown = |word: &String| word.contains(UNKNOWN);
-            let executes = |word: &String| word.starts_with("-exec") || word.starts_with("-ok");
-            self.runs_any_file |= name == "xargs"
+            let is_runner = |word: &String| {
+                let name = program_name(word);
+                contains_word(SHELLS, name) || contains_word(INTERPRETERS, name) || is_python(name)
+            };
+            let is_itself = |pair: &[String]| pair[0].starts_with("-exec") && pair[1].starts_with("{}");
+            let runs_found = name == "xargs" || name == "find" && words.iter().any(|word| word.starts_with("-exec"));
+            // A quoted word may begin with a substitution and is no program for that.
+            let is_variable_program = at == start && nesting == MAX_NESTING && word.starts_with(['$', '`']);
+            let takes_text = contains_word(SHELLS, name) && operand.is_none_or(|word| word.starts_with('$'));
+            self.runs_any_file |= runs_found
+                && (words[at + 1..].iter().any(is_runner) || words.windows(2).any(is_itself))
                 || name == "run-parts"
-                || name == "find" && words.iter().any(executes)
                 || runs_operand && operand.is_some_and(is_unknown)
-                || contains_word(SHELLS, name) && operand.is_none()
-                || at == start && word.starts_with('$') && !word.contains('/');
-            self.runs_modules |= contains_word(MODULE_RUNNERS, name);
+                || takes_text
+                || is_variable_program && !word.contains('/');
+            self.runs_text |= takes_text || is_variable_program || name == "eval" || name == "xargs";
+            self.runs_modules |= contains_word(MODULE_RUNNERS, name) || is_python(name);
             self.is_anywhere |=
                 ["fd", "find"].contains(&name) || contains_word(BEFORE_FOLDER, word) && operand.is_some_and(is_unknown);
             let previous = words[..at].iter().rev().find(|word| !word.starts_with('-')).map(|word| program_name(word));
@@ -201,8 +215,10 @@ impl CommandNames {
             let is_cwd = at > 0 && contains_word(BEFORE_FOLDER, &words[at - 1]);
             let is_text = at > 0 && ["-c", "-e", "-m"].contains(&words[at - 1].as_str());
             let found = NamedPath {
-                is_code: is_after(SHELLS) && previous != Some("."),
-                is_folder: (is_after(INTERPRETERS) || previous.is_some_and(is_python)) && !is_text,
+                // In `jq . x.json` it is an argument.
+                is_code: is_after(SHELLS) && (previous != Some(".") || at == start + 1),
+                is_folder: (is_after(INTERPRETERS) || is_after(PACKAGE_RUNNERS) || previous.is_some_and(is_python))
+                    && !is_text,
                 is_cwd,
                 ..NamedPath::default()
             };
@@ -234,6 +250,7 @@ impl CommandNames {
     fn add_word(&mut self, word: &str, found: &NamedPath, is_program: bool, context: CommandContext<'_>) {
         let home = word.strip_prefix("~/").map(|below| context.home.join(below).to_string_lossy().into_owned());
         let word = home.as_deref().unwrap_or(word);
+        let word = word.strip_prefix("/proc/self/cwd/").or(word.strip_prefix("~+/")).unwrap_or(word);
         self.patterns.extend(NamePattern::from_word(word, is_program));
         self.add_name(word, found);
         for part in word.split(SEPARATORS).filter(|part| *part != word) {
@@ -273,7 +290,7 @@ impl CommandNames {
     fn is_named(&self, file: &FileParts<'_>, name: &NamedPath) -> bool {
         let (all, wanted) = (&file.parts, &name.parts);
         let ends_with = |parts: &[String]| all.ends_with(parts) && self.contains_folders(file, all.len() - parts.len());
-        let is_data = !name.is_code && DATA_ENDINGS.contains(&file.ending());
+        let is_data = !name.is_code && !self.runs_text && DATA_ENDINGS.contains(&file.ending());
         if !is_data && (ends_with(wanted) || self.runs_modules && is_module(file, wanted, ends_with)) {
             return true;
         }
@@ -287,7 +304,8 @@ impl CommandNames {
             all[..end].ends_with(wanted) && end > file.outside && self.contains_folders(file, end - wanted.len())
         };
         let runs_folder = name.is_folder || self.runs_any_file && !name.is_cwd;
-        runs_folder && file.may_be_script() && (wanted.len()..all.len()).any(is_in_folder)
+        let is_entry = name.is_folder && all.last().is_some_and(|last| FOLDER_ENTRIES.contains(&last.as_str()));
+        runs_folder && (file.may_be_script() || is_entry) && (wanted.len()..all.len()).any(is_in_folder)
     }
 
     fn is_meant(&self, file: &FileParts<'_>, pattern: &NamePattern) -> bool {
@@ -319,7 +337,10 @@ impl NamePattern {
         let parts: Vec<&str> = pattern.split('/').skip_while(is_open).collect();
         let last = parts.last()?;
         let glob = GlobBuilder::new(&format!("**/{}", parts.join("/"))).literal_separator(true).build().ok()?;
-        Some(Self { matcher: glob.compile_matcher(), is_run: is_program || !last.contains(['*', '?', '{']) })
+        Some(Self {
+            matcher: glob.compile_matcher(),
+            is_run: is_program && !word.starts_with('*') || !last.contains(['*', '?', '{']),
+        })
     }
 }
 
@@ -487,7 +508,26 @@ mod tests {
         check("awk -f x.awk; Rscript x.R; java -jar t/x.jar", &["x.awk", "x.R", "t/x.jar"], &[]);
         // A folder on the way could be made as a link.
         check("sh scripts/lib/h.sh", &["scripts", "scripts/lib"], &["lib"]);
-        check("bash notes.txt", &["notes.txt"], &[]);
+        // A shell gets data.
+        for command in [
+            "bash notes.txt",
+            ". ./notes.txt",
+            "set -a; . ./notes.txt; set +a",
+            "bash < notes.txt",
+            "X=notes.txt; sh $X",
+            "for i in notes.txt; do sh $i; done",
+            "cat notes.txt | sh",
+            "tail -n +2 notes.txt | bash -s",
+            "eval \"$(cat notes.txt)\"",
+            "$(cat notes.txt)",
+            "while read l; do eval \"$l\"; done < notes.txt",
+            "xargs -a notes.txt -n1 touch",
+        ] {
+            check(command, &["notes.txt"], &["other.txt"]);
+        }
+        check("node ./tools", &["tools/package.json"], &["package.json"]);
+        check("python3 -c 'from tools import check'", &["tools/check.py"], &["src/x.py"]);
+        check("sh /proc/self/cwd/tools/hook; bash -c '~+/tools/other'", &["tools/hook", "tools/other"], &["hook"]);
     }
 
     #[test]
@@ -510,6 +550,11 @@ mod tests {
             "f=$(jq -r .file_path); case \"$f\" in *.ts) npx eslint --fix \"$f\";; esac",
             "LOG=logs/out.txt; echo x >> $LOG",
             "cd src && npm run lint",
+            "case \"$f\" in *.py) black \"$f\";; *.ts|*.js) npx prettier --write \"$f\";; esac",
+            "case \"$(jq -r .tool_input.file_path)\" in */src/*) npm test;; esac",
+            "find src -name '*.ts' -exec npx prettier --write {} +",
+            "find . -name '*.py' | xargs ruff check",
+            "jq . package.json",
             "ruff check src && black src",
         ] {
             check(command, &[], &sources);

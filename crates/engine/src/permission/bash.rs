@@ -181,8 +181,7 @@ fn allow_literally(
     let parts = script.map(|script| script.commands.as_slice()).unwrap_or_default();
     let names_git = is_below_git_root(ctx) && parts.iter().any(|part| is_naming_command(strip_wrappers(&part.words)));
     let uses_names = files.peek().is_some() || !folders_named.is_empty() || names_git;
-    let mut operands = parts.iter().flat_map(|part| part.words.iter().skip(1));
-    let names_file = has_file_restrictions(ctx) && operands.any(|word| folders.may_name_file(word));
+    let names_file = has_file_restrictions(ctx) && parts.iter().any(|part| folders.may_name_file(&part.words));
     let name_use = match (uses_names, uses_git || names_file) {
         (true, _) => NameUse::Throughout,
         (false, true) => NameUse::Repository,
@@ -470,8 +469,9 @@ fn unsandboxed_profile(
         let uses_file = is_checked && (known_commands::may_show_named_files(words) || compares);
         if files.clone().next().is_some() || uses_file {
             let is_after = |changing: usize| {
-                let may_overlap = script.has_loop || script.concurrency.allows(part, findings[changing].0);
-                findings.len() > 1 && (at > changing || may_overlap)
+                // In a loop a command runs after itself.
+                let may_overlap = script.concurrency.allows(part, findings[changing].0);
+                script.has_loop || findings.len() > 1 && (at > changing || may_overlap)
             };
             if changing.is_some_and(is_after) || script.concurrency.has_background {
                 return None;
@@ -488,7 +488,7 @@ fn unsandboxed_profile(
             name_uses.push(NameUse::Repository);
         }
         // A command in the sandbox could make it a link to a file with a deny rule.
-        if has_file_restrictions(ctx) && words.iter().skip(1).any(|word| folders.may_name_file(word)) {
+        if has_file_restrictions(ctx) && folders.may_name_file(words) {
             name_uses.push(NameUse::Repository);
         }
         // It may make a `.git` for another command's git.

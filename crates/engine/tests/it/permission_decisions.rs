@@ -246,7 +246,7 @@ fn git_that_a_rule_allows_finds_no_repository_that_another_command_has_made() {
 #[test]
 fn commands_are_allowed_part_by_part() {
     let workspace = TestWorkspace::new();
-    let table: [(&[&str], &str, &str); 35] = [
+    let table: [(&[&str], &str, &str); 38] = [
         (&[], "cd . && git status", "allow"),
         (&["allow Bash(git status:*)"], "cd . && git status", "allow"),
         (&["allow Bash(git status:*)"], "cd sub && git status", "ask"),
@@ -279,6 +279,10 @@ fn commands_are_allowed_part_by_part() {
         (&["allow Bash(make:*)"], "timeout 60 make all", "allow"),
         (&["allow Bash(make:*)"], "NODE_ENV=test make all", "allow"),
         (&["allow Bash(make:*)"], "for i in 1 2; do make $i; done", "allow"),
+        // The program may make the file a link, and the next round opens it.
+        (&["allow Bash(git checkout:*)", "allow Edit(log)"], "git checkout b 2>> log", "allow"),
+        (&["allow Bash(git checkout:*)", "allow Edit(log)"], "for i in 1 2; do git checkout b 2>> log; done", "ask"),
+        (&["allow Bash(make:*)"], "for i in 1 2; do make -f - < a; done", "ask"),
         (&["allow Bash(make:*)"], "if make; then echo yes; fi", "allow"),
         (&["allow Bash(for i in 1 2; do x $((i)); done)"], "for i in 1 2; do x $((i)); done", "allow"),
         (&["allow Bash"], "anything $((1)) at all", "allow"),

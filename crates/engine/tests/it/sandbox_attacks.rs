@@ -213,7 +213,15 @@ async fn a_program_does_not_use_names_that_a_command_could_replace_by_links_to_d
         decision => panic!("{command}: {decision:?}"),
     };
     let denied = ["deny Read(secret/**)", "allow Bash(make:*)", "allow Bash(make -f kept all)"];
-    let lines = ["make -f sub/a", "make -fkept", "make --file=kept", "make kept", "make -f kept all"];
+    let lines = [
+        "make -f sub/a",
+        "make -fkept",
+        "make --file=kept",
+        "make kept",
+        "make -f kept all",
+        "make -p -f new",
+        "make @kept",
+    ];
     lines.iter().for_each(|line| assert!(!is_sandboxed(&denied, line), "{line}"));
     let running = run(&workspace, "touch begun; sleep 60");
     let checked = async {

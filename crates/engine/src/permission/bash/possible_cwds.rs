@@ -80,16 +80,21 @@ impl PossibleCwds {
         self.is_session_repository(workspace) && folders.is_some_and(|folders| folders.into_iter().all(is_same))
     }
 
-    /// Whether a word, or the value of the option that it is, may be the name of a file or folder.
-    pub(super) fn may_name_file(&self, word: &Word) -> bool {
+    /// Whether a word after the program of a command may be the name of a file or folder, which need not exist. Plain words
+    /// that are none now are subcommands and targets: `npm test`, `make all`.
+    pub(super) fn may_name_file(&self, words: &[Word]) -> bool {
         let exists = |name: &str| match &self.0 {
             Some(folders) => folders.iter().any(|folder| folder.join(name).symlink_metadata().is_ok()),
             None => true,
         };
-        let value = word.text.split_once('=').map_or("", |(_, value)| value);
-        let letters = word.text.strip_prefix('-').and_then(|option| option.get(1..)).unwrap_or_default();
-        let mut names = [word.text.as_str(), value, letters].into_iter().filter(|name| !name.is_empty());
-        !word.is_literal || names.any(|name| name.contains('/') || exists(name))
+        let may_name = |pair: &[Word]| {
+            let [before, word] = pair else { return false };
+            let letters = word.text.strip_prefix('-').and_then(|option| option.get(1..)).unwrap_or_default();
+            let mut parts = word.text.split(['=', '@', ':', ',']).chain([letters]).filter(|part| !part.is_empty());
+            let is_value = before.text.starts_with('-') && !word.text.starts_with('-');
+            !word.is_literal || is_value || word.text.contains(['/', '.', ' ']) || parts.any(exists)
+        };
+        words.windows(2).any(may_name)
     }
 
     pub(super) fn is_single(&self) -> bool {
