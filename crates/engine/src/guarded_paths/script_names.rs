@@ -255,6 +255,10 @@ impl CommandNames {
         self.add_name(word, found);
         for part in word.split(SEPARATORS).filter(|part| *part != word) {
             self.add_name(part, found);
+            // A module of Python: `runpy.run_module('tools.check')`.
+            if part.contains('.') && !part.contains('/') {
+                self.add_name(&part.replace('.', "/"), found);
+            }
         }
     }
 
@@ -527,6 +531,7 @@ mod tests {
         }
         check("node ./tools", &["tools/package.json"], &["package.json"]);
         check("python3 -c 'from tools import check'", &["tools/check.py"], &["src/x.py"]);
+        check("python3 -c \"runpy.run_module('tools.check')\"", &["tools/check.py"], &["src/x.py"]);
         check("sh /proc/self/cwd/tools/hook; bash -c '~+/tools/other'", &["tools/hook", "tools/other"], &["hook"]);
     }
 
