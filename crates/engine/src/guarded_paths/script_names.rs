@@ -14,6 +14,9 @@ use globset::{GlobBuilder, GlobMatcher};
 use super::command_words::{expand_variables, is_name_char, is_python, program_name, split_commands};
 use super::comparable;
 
+#[cfg(test)]
+mod tests;
+
 /// Endings that a name without an ending may mean in JavaScript and Python.
 const MODULE_ENDINGS: [&str; 7] = ["js", "mjs", "cjs", "ts", "tsx", "mts", "py"];
 
@@ -173,6 +176,23 @@ impl FileParts<'_> {
 }
 
 impl NamedPath {
+    /// What the words before a word tell about it, without its path.
+    fn from_position(words: &[String], at: usize, start: usize) -> Self {
+        let program = words[..at].iter().rev().find(|word| !word.starts_with('-')).map(|word| program_name(word));
+        let program = program.unwrap_or_default();
+        let before = at.checked_sub(1).map_or("", |at| words[at].as_str());
+        let is_text = ["-c", "-e", "-m"].contains(&before);
+        let runs_folder =
+            contains_word(INTERPRETERS, program) || contains_word(PACKAGE_RUNNERS, program) || is_python(program);
+        Self {
+            // In `jq . x.json` it is an argument.
+            is_code: contains_word(SHELLS, program) && (program != "." || at == start + 1),
+            is_folder: runs_folder && !is_text,
+            is_cwd: contains_word(BEFORE_FOLDER, before),
+            ..Self::default()
+        }
+    }
+
     fn is_data(&self) -> bool {
         !self.is_code && DATA_ENDINGS.contains(&ending_of(&self.text))
     }
@@ -184,48 +204,16 @@ impl CommandNames {
         let before = |word: &String| contains_word(BEFORE_PROGRAM, word) || is_assignment(word);
         let start = words.iter().position(|word| !before(word)).unwrap_or(words.len());
         for (at, word) in words.iter().enumerate() {
-            let name = program_name(word);
-            let options = words[at + 1..].iter().take_while(|word| word.starts_with('-')).count();
-            let operand = words.get(at + 1 + options);
-            let is_code = |option: &String| !option.starts_with("--") && option.contains(['c', 'e']);
-            let runs_operand = (contains_word(SHELLS, name) || contains_word(INTERPRETERS, name) || is_python(name))
-                && !words[at + 1..][..options].iter().any(is_code);
-            let is_unknown = |word: &String| word.contains(UNKNOWN);
-            let is_runner = |word: &String| {
-                let name = program_name(word);
-                contains_word(SHELLS, name) || contains_word(INTERPRETERS, name) || is_python(name)
-            };
-            let is_itself = |pair: &[String]| pair[0].starts_with("-exec") && pair[1].starts_with("{}");
-            let runs_found = name == "xargs" || name == "find" && words.iter().any(|word| word.starts_with("-exec"));
+            self.add_effects(words, at);
             // A quoted word may begin with a substitution and is no program for that.
-            let is_variable_program = at == start && nesting == MAX_NESTING && word.starts_with(['$', '`']);
-            let takes_text = contains_word(SHELLS, name) && operand.is_none_or(|word| word.starts_with('$'));
-            self.runs_any_file |= runs_found
-                && (words[at + 1..].iter().any(is_runner) || words.windows(2).any(is_itself))
-                || name == "run-parts"
-                || runs_operand && operand.is_some_and(is_unknown)
-                || takes_text
-                || is_variable_program && !word.contains('/');
-            self.runs_text |= takes_text || is_variable_program || name == "eval" || name == "xargs";
-            self.runs_modules |= contains_word(MODULE_RUNNERS, name) || is_python(name);
-            self.is_anywhere |=
-                ["fd", "find"].contains(&name) || contains_word(BEFORE_FOLDER, word) && operand.is_some_and(is_unknown);
-            let previous = words[..at].iter().rev().find(|word| !word.starts_with('-')).map(|word| program_name(word));
-            let is_after = |programs: &str| previous.is_some_and(|name| contains_word(programs, name));
-            let is_cwd = at > 0 && contains_word(BEFORE_FOLDER, &words[at - 1]);
-            let is_text = at > 0 && ["-c", "-e", "-m"].contains(&words[at - 1].as_str());
-            let found = NamedPath {
-                // In `jq . x.json` it is an argument.
-                is_code: is_after(SHELLS) && (previous != Some(".") || at == start + 1),
-                is_folder: (is_after(INTERPRETERS) || is_after(PACKAGE_RUNNERS) || previous.is_some_and(is_python))
-                    && !is_text,
-                is_cwd,
-                ..NamedPath::default()
-            };
+            if at == start && nesting == MAX_NESTING && word.starts_with(['$', '`']) {
+                self.runs_text = true;
+                self.runs_any_file |= !word.contains('/');
+            }
+            let found = NamedPath::from_position(words, at, start);
             if found.is_folder && word == "." {
-                FOLDER_ENTRIES
-                    .iter()
-                    .for_each(|entry| self.add_name(entry, &NamedPath { is_code: true, ..found.clone() }));
+                let entry = NamedPath { is_code: true, ..found.clone() };
+                FOLDER_ENTRIES.iter().for_each(|name| self.add_name(name, &entry));
             }
             if at > 0 && words[at - 1] == "-m" {
                 let module = word.replace('.', "/");
@@ -244,6 +232,29 @@ impl CommandNames {
                 split_commands(word).iter().for_each(|command| self.add_command(command, context, nesting - 1));
             }
         }
+    }
+
+    /// Finds out what the word at a position does with names anywhere in the text, if it is a program.
+    fn add_effects(&mut self, words: &[String], at: usize) {
+        let name = program_name(&words[at]);
+        let rest = &words[at + 1..];
+        let options = rest.iter().take_while(|word| word.starts_with('-')).count();
+        let operand = rest.get(options);
+        let is_code = |option: &String| !option.starts_with("--") && option.contains(['c', 'e']);
+        let runs_operand = is_runner(name) && !rest[..options].iter().any(is_code);
+        let is_unknown = |word: &String| word.contains(UNKNOWN);
+        let is_itself = |pair: &[String]| pair[0].starts_with("-exec") && pair[1].starts_with("{}");
+        let runs_found = name == "xargs" || name == "find" && rest.iter().any(|word| word.starts_with("-exec"));
+        let takes_text = contains_word(SHELLS, name) && operand.is_none_or(|word| word.starts_with('$'));
+        self.runs_any_file |= runs_found
+            && (rest.iter().any(|word| is_runner(program_name(word))) || rest.windows(2).any(is_itself))
+            || name == "run-parts"
+            || runs_operand && operand.is_some_and(is_unknown)
+            || takes_text;
+        self.runs_text |= takes_text || name == "eval" || name == "xargs";
+        self.runs_modules |= contains_word(MODULE_RUNNERS, name) || is_python(name);
+        self.is_anywhere |= ["fd", "find"].contains(&name)
+            || contains_word(BEFORE_FOLDER, &words[at]) && operand.is_some_and(is_unknown);
     }
 
     /// Adds what a word may name: itself, and what is between other signs in it.
@@ -398,6 +409,11 @@ fn after_closing(text: &str, open: char, close: char) -> &str {
     ""
 }
 
+/// Whether a program runs the file after its options.
+fn is_runner(name: &str) -> bool {
+    contains_word(SHELLS, name) || contains_word(INTERPRETERS, name) || is_python(name)
+}
+
 fn parts_of(path: &Path) -> Vec<String> {
     let name = |part: Component<'_>| match part {
         Component::Normal(name) => Some(comparable(name)),
@@ -412,174 +428,4 @@ fn ending_of(name: &str) -> &str {
 
 fn contains_word(words: &str, word: &str) -> bool {
     words.split_whitespace().any(|known| known == word)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Checks which of the files a command may run. They are in the folder of a session, and need not exist.
-    #[track_caller]
-    fn check(command: &str, run: &[&str], not_run: &[&str]) {
-        let root = Path::new("/home/u/My Project");
-        let variable = |name: &str| match name {
-            "CLAUDE_PROJECT_DIR" => Some(root.display().to_string()),
-            "HOME" => Some("/home/u".to_owned()),
-            _ => None,
-        };
-        let mut names = ScriptNames::default();
-        names.add_line(command, CommandContext { home: Path::new("/home/u"), variable: &variable });
-        let may_run = |file: &&str| names.may_run(&root.join(file), &[root.to_owned()]);
-        let missed: Vec<_> = run.iter().filter(|file| !may_run(file)).collect();
-        let excess: Vec<_> = not_run.iter().filter(|file| may_run(file)).collect();
-        assert!(missed.is_empty() && excess.is_empty(), "{command}: missed {missed:?}, excess {excess:?}");
-    }
-
-    #[test]
-    fn a_file_is_found_however_a_command_names_it() {
-        for command in [
-            "scripts/h.sh",
-            "./scripts/h.sh 2>&1 | tee",
-            "\"$CLAUDE_PROJECT_DIR\"/scripts/h.sh",
-            "\"${CLAUDE_PROJECT_DIR}/scripts/h.sh\"",
-            "\"${CLAUDE_PROJECT_DIR:-.}/scripts/h.sh\" --fix",
-            "bash \"${HOOK_DIR:-scripts}/h.sh\"",
-            "~/'My Project'/scripts/h.sh",
-            "\"$HOME/My Project/scripts/h.sh\"",
-            "$(git rev-parse --show-toplevel)/scripts/h.sh",
-            "\"$(git rev-parse --show-toplevel)/scripts/h.sh\"",
-            "sh `pwd`/scripts/h.sh",
-            "$ROOT/scripts/h.sh",
-            "$HK/h.sh",
-            "bash $'scripts/h.sh'",
-            "sh -c 'exec scripts/h.sh'",
-            "node --require=scripts/h.sh",
-            "NODE_OPTIONS='--require ./scripts/h.sh' node x",
-            "bash -x scripts/h.sh",
-            "cd scripts && ./h.sh",
-            "cd \"$CLAUDE_PROJECT_DIR/scripts\"; sh h.sh",
-            "cd \"$(git rev-parse --show-toplevel)\" && cd scripts && sh h.sh",
-            "out=$(bash scripts/h.sh); echo \"$out\"",
-            "if ! out=$(scripts/h.sh 2>&1); then exit 2; fi",
-            "bash -c \"$(cat scripts/h.sh)\"",
-            "set -e\nbash scripts/h.sh",
-            "x=`bash scripts/h.sh`",
-            "cat scripts/h.sh | bash",
-            "trap 'bash scripts/h.sh' EXIT",
-            "${BASH:-bash} scripts/h.sh",
-            "setsid -w ./scripts/h.sh",
-            "</dev/null ./scripts/h.sh",
-            "S=scripts/h.sh; [ -f \"$S\" ] && sh \"$S\"",
-            "D=$CLAUDE_PROJECT_DIR/scripts; bash $D/h.sh",
-            "D=scripts/x; bash $D/../h.sh",
-            "uv run --directory scripts h.sh",
-            "BASH_ENV=scripts/h.sh bash",
-            "PATH=$PWD/scripts:$PATH; h.sh",
-            // Any file of the folder is run.
-            "for f in scripts/*.sh; do sh $f; done",
-            "for f in scripts/*; do \"$f\"; done",
-            "for h in a b; do \"scripts/$h.sh\"; done",
-            "F=scripts/*.sh; for f in $F; do sh $f; done",
-            "ls scripts/*.sh | xargs -n1 bash",
-            "ls scripts | xargs -n1 bash",
-            "find scripts -name '*.sh' -exec sh {} \\;",
-            "find . -name '*.sh' -exec sh {} \\;",
-            "run-parts scripts",
-            "python3 scripts",
-            "scripts/{h,i}.sh",
-            "bash scripts/[h].sh",
-            "bash scripts/?.sh",
-            "export PATH=scripts:$PATH; runme",
-        ] {
-            check(command, &["scripts/h.sh"], &["other/g.py", "README.md"]);
-        }
-        check("for f in ./*.sh; do bash $f; done", &["x.sh"], &["src/a.rs"]);
-        check("find . -name '*.hook' -exec bash {} \\;", &["x.hook", "a/b/x.hook"], &["src/a.rs"]);
-        check("bash 'my hooks/x y.sh'", &["my hooks/x y.sh"], &["other.sh"]);
-        check("sh 'my-s(1)/x.sh'", &["my-s(1)/x.sh"], &[]);
-        check("sh packages/@acme/x.sh a,b/y.sh", &["packages/@acme/x.sh", "a,b/y.sh"], &["other/x.sh"]);
-        for command in
-            ["bash lint", "python3 lint", "mise x -- ./lint", "perl lint", "exec lint", "make -f lint", "runme lint"]
-        {
-            check(command, &["lint"], &["src/lint", "lint.md"]);
-        }
-        check("node x", &["x.js", "x.ts"], &["sub/x.js"]);
-        check("node scripts/x", &["scripts/x.mjs"], &["x.js"]);
-        check("node .", &["index.js", "package.json"], &["sub/index.js"]);
-        check("node ./tools", &["tools/index.js"], &["node_modules/tools/index.js"]);
-        check("python3 -m pkg.check", &["pkg/check.py", "pkg/check/__main__.py"], &["check.py"]);
-        check("fastmcp run srv.py:mcp", &["srv.py"], &[]);
-        check("awk -f x.awk; Rscript x.R; java -jar t/x.jar", &["x.awk", "x.R", "t/x.jar"], &[]);
-        // A folder on the way could be made as a link.
-        check("sh scripts/lib/h.sh", &["scripts", "scripts/lib"], &["lib"]);
-        // A shell gets data.
-        for command in [
-            "bash notes.txt",
-            ". ./notes.txt",
-            "set -a; . ./notes.txt; set +a",
-            "bash < notes.txt",
-            "X=notes.txt; sh $X",
-            "for i in notes.txt; do sh $i; done",
-            "cat notes.txt | sh",
-            "tail -n +2 notes.txt | bash -s",
-            "eval \"$(cat notes.txt)\"",
-            "$(cat notes.txt)",
-            "while read l; do eval \"$l\"; done < notes.txt",
-            "xargs -a notes.txt -n1 touch",
-        ] {
-            check(command, &["notes.txt"], &["other.txt"]);
-        }
-        check("node ./tools", &["tools/package.json"], &["package.json"]);
-        check("python3 -c 'from tools import check'", &["tools/check.py"], &["src/x.py"]);
-        check("python3 -c \"runpy.run_module('tools.check')\"", &["tools/check.py"], &["src/x.py"]);
-        check("sh /proc/self/cwd/tools/hook; bash -c '~+/tools/other'", &["tools/hook", "tools/other"], &["hook"]);
-    }
-
-    #[test]
-    fn files_that_a_command_only_reads_are_left_out() {
-        let sources = ["src/a.ts", "src/b.rs", "README.md", "package.json", "src/x.py", "a.sh"];
-        for command in [
-            "npx prettier --write .",
-            "npx prettier --write \"src/**/*.md\" src",
-            "eslint 'src/**/*.{ts,tsx}'",
-            "bash -c 'npx eslint \"src/**/*.ts\"'",
-            "bash scripts/h.sh src/*.ts",
-            "[[ $f == src/*.rs ]] && cargo fmt",
-            "[ -f package.json ] && npm run lint",
-            "cat README.md",
-            "echo 'update README.md' >> README.md",
-            "tsc -p package.json",
-            "python3 -c 'import json'",
-            "jq -r .tool_input.file_path",
-            "f=$(jq -r .file_path); case $f in *.rs) rustfmt $f;; esac",
-            "f=$(jq -r .file_path); case \"$f\" in *.ts) npx eslint --fix \"$f\";; esac",
-            "LOG=logs/out.txt; echo x >> $LOG",
-            "cd src && npm run lint",
-            "case \"$f\" in *.py) black \"$f\";; *.ts|*.js) npx prettier --write \"$f\";; esac",
-            "case \"$(jq -r .tool_input.file_path)\" in */src/*) npm test;; esac",
-            "find src -name '*.ts' -exec npx prettier --write {} +",
-            "find . -name '*.py' | xargs ruff check",
-            "jq . package.json",
-            "ruff check src && black src",
-        ] {
-            check(command, &[], &sources);
-        }
-    }
-
-    #[test]
-    fn links_on_the_way_to_a_file_are_followed() {
-        let temp = tempfile::tempdir().unwrap();
-        let root = temp.path().canonicalize().unwrap();
-        std::fs::create_dir(root.join("real")).unwrap();
-        std::fs::write(root.join("real/h"), "").unwrap();
-        std::os::unix::fs::symlink("real", root.join("scripts")).unwrap();
-        let mut names = ScriptNames::default();
-        names.add_words(
-            &["bash".to_owned(), "scripts/h".to_owned()],
-            CommandContext { home: &root, variable: &|_| None },
-        );
-        let found: Vec<PathBuf> = names.link_targets(&[&root]).collect();
-        assert_eq!(found, [root.join("scripts/h")]);
-        assert!(names.may_run(&root.join("scripts"), std::slice::from_ref(&root)));
-    }
 }
