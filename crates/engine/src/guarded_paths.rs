@@ -128,6 +128,11 @@ impl GuardedHome<'_> {
         if let Some(folder) = all.chain([self.agent_folder]).find(|folder| path.starts_with(folder)) {
             return folder.file_name().map(comparable);
         }
+        // What took the place of such a link is guarded as a whole.
+        let is_replaced = |link: &&PathBuf| path == *link || path.starts_with(link) && !link.is_symlink();
+        if let Some(link) = config.links.iter().filter(is_inside).find(is_replaced) {
+            return link.file_name().map(comparable);
+        }
         if config.scripts.may_run(path, self.folders) {
             return path.file_name().map(comparable);
         }
@@ -158,16 +163,35 @@ pub(crate) fn is_guarded(target: &TargetPath, home: GuardedHome<'_>) -> bool {
 }
 
 /// Whether a link with a guarded name directly in a folder of the session, one in such a guarded folder
-/// (`.git/hooks/pre-commit`), or one in the session's settings, leads to the path.
+/// (`.git/hooks/pre-commit`) or in a folder on `PATH`, or one in the session's settings, leads to the path; also
+/// through a folder that contains further links.
 pub(crate) fn is_target_of_guarded_link(real: &Path, home: GuardedHome<'_>) -> bool {
     let is_guarded = |path: &PathBuf| path.file_name().is_some_and(|name| has_guarded_name(Path::new(name)));
     let guarded = home.folders.iter().flat_map(|folder| entries(folder)).filter(is_guarded);
     let settings = home.settings_folders.iter().flat_map(|folder| settings_paths(folder));
-    guarded.flat_map(links_in).chain(settings).any(|link| {
-        let target = resolve(&link)
-            .filter(|target| *target != link && !home.folders.iter().any(|folder| folder.starts_with(target)));
-        target.is_some_and(|target| real.starts_with(target))
-    })
+    let is_inside = |folder: &&PathBuf| home.folders.iter().any(|session| folder.starts_with(session));
+    let programs = home.config_paths.programs.iter().filter(is_inside).cloned();
+    let leads_to_session = |target: &Path| home.folders.iter().any(|folder| folder.starts_with(target));
+    links_to_follow(guarded.chain(settings).chain(programs), leads_to_session)
+        .iter()
+        .any(|link| resolve(link).is_some_and(|target| !leads_to_session(&target) && real.starts_with(target)))
+}
+
+/// Returns the links among some paths and in the folders there, and those in the folders that these links lead to,
+/// unless `skips` such a folder.
+pub(crate) fn links_to_follow(paths: impl Iterator<Item = PathBuf>, skips: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+    let mut links = Vec::new();
+    let mut open: VecDeque<PathBuf> = paths.collect();
+    while let Some(path) = open.pop_front() {
+        for link in links_in(path) {
+            if links.contains(&link) || links.len() >= MAX_LINK_SEARCH {
+                continue;
+            }
+            open.extend(resolve(&link).filter(|target| target.is_dir() && !skips(target)));
+            links.push(link);
+        }
+    }
+    links
 }
 
 /// Returns the links among a path and what is in it, at most [`MAX_LINK_DEPTH`] folders deep.

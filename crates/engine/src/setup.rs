@@ -17,7 +17,7 @@ use crate::credential;
 use crate::definitions::{AgentDefinition, Definitions, Plugin, ProjectRules};
 use crate::error::EngineError;
 use crate::git;
-use crate::guarded_paths::config_paths::split_unsafe_programs;
+use crate::guarded_paths::config_paths::SafePrograms;
 use crate::guarded_paths::script_names::{CommandContext, ScriptNames};
 use crate::hooks::Hooks;
 use crate::host::Host;
@@ -60,6 +60,8 @@ pub(crate) struct Launch {
     pub(crate) worktree: Option<WorktreeSession>,
     /// A warning for each folder that was removed from `PATH`.
     pub(crate) removed_programs: Vec<String>,
+    /// Links of the session on the way to folders on `PATH`, which were resolved.
+    program_links: Vec<PathBuf>,
     /// The value of `PATH` from which the unsafe folders were removed, and the folders of the session by which they
     /// were recognised.
     pub(crate) safe_programs: Option<(OsString, Vec<PathBuf>)>,
@@ -67,7 +69,8 @@ pub(crate) struct Launch {
 
 impl Launch {
     pub(crate) fn new(options: Options, env: BTreeMap<String, String>, cwd: PathBuf) -> Self {
-        Self { options, env, cwd, worktree: None, removed_programs: Vec::new(), safe_programs: None }
+        let (removed_programs, program_links) = (Vec::new(), Vec::new());
+        Self { options, env, cwd, worktree: None, removed_programs, program_links, safe_programs: None }
     }
 
     pub(crate) fn var(&self, name: &str) -> Option<&str> {
@@ -328,10 +331,11 @@ impl Launch {
         if self.has_safe_programs(&path, &session) {
             return;
         }
-        let (kept, removed) = split_unsafe_programs(&path, &session);
+        let SafePrograms { path: kept, removed, links } = SafePrograms::new(&path, &session);
         if let Some(kept) = kept.as_ref().and_then(|kept| kept.to_str()) {
             self.env.insert("PATH".to_owned(), kept.to_owned());
         }
+        self.program_links.extend(links);
         self.safe_programs = Some((kept.unwrap_or(path), session));
         let warning = |folder: PathBuf| format!("PATH: '{}', which is a folder of the session", folder.display());
         self.removed_programs.extend(removed.into_iter().map(warning));
@@ -496,14 +500,16 @@ impl Launch {
         let session: Vec<PathBuf> =
             folders.iter().map(|folder| self.cwd.join(folder)).chain([self.cwd.clone()]).collect();
         let path = env.get(OsStr::new("PATH")).cloned().unwrap_or_default();
-        if !self.has_safe_programs(&path, &session)
-            && let (Some(kept), _) = split_unsafe_programs(&path, &session)
-        {
-            env.insert("PATH".into(), kept);
+        let mut program_links = self.program_links.clone();
+        if !self.has_safe_programs(&path, &session) {
+            let safe = SafePrograms::new(&path, &session);
+            program_links.extend(safe.links);
+            env.extend(safe.path.map(|path| ("PATH".into(), path)));
         }
         let options = tool::WorkspaceOptions {
             env,
             folders,
+            program_links,
             settings_folders: local_folders.iter().map(|folder| folder.path.clone()).collect(),
             is_confined: self.options.restricted,
             sandbox: self.sandbox_options(settings),

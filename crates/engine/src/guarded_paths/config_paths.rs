@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::command_words::expand_variables;
 use super::script_names::ScriptNames;
-use super::{CONFIG_FOLDERS, GUARDED_FILES, GUARDED_FOLDERS, entries, links_in};
+use super::{CONFIG_FOLDERS, GUARDED_FILES, GUARDED_FOLDERS, entries, links_to_follow};
 use crate::path::{TargetPath, may_exist, resolve};
 
 /// What is guarded in the user's folder of settings, also if the session works in this folder.
@@ -34,6 +34,8 @@ pub(crate) struct ConfigPaths {
     pub(crate) folders: Vec<PathBuf>,
     /// Folders on `PATH`: guarded unless the session works in a folder inside.
     pub(crate) programs: Vec<PathBuf>,
+    /// Links on the way to folders on `PATH`. They must not be replaced, but what they lead to may be changed.
+    pub(crate) links: Vec<PathBuf>,
     /// What hooks, helpers and MCP servers may run inside the session's folders.
     pub(crate) scripts: Arc<ScriptNames>,
 }
@@ -49,6 +51,8 @@ pub(crate) struct ConfigSources<'a> {
     pub(crate) start_files: &'a [PathBuf],
     /// Names in the commands of hooks, helpers and MCP servers.
     pub(crate) scripts: &'a Arc<ScriptNames>,
+    /// Links of the session that were on the way to folders on `PATH` before it was resolved.
+    pub(crate) program_links: &'a [PathBuf],
     /// See [`home_link_targets`].
     pub(crate) home_link_targets: &'a [PathBuf],
 }
@@ -80,22 +84,23 @@ impl ConfigPaths {
         let scripts = scripts.chain(sources.script.scripts.iter().cloned()).chain(sources.start_files.iter().cloned());
         for path in in_claude.chain(in_config).chain(scripts) {
             let Some(path) = resolve_from_start(&path) else { continue };
-            found.always.extend(doors(&path));
+            found.always.extend(deciding_paths(&path));
             found.always.extend(path.real);
         }
         for path in claude.iter().chain(&xdg) {
             let Some(path) = resolve_from_start(path) else { continue };
-            found.always.extend(doors(&path));
+            found.always.extend(deciding_paths(&path));
             found.folders.extend(path.real);
         }
-        found.always.extend(home.and_then(|home| resolve_from_start(&home)).iter().flat_map(doors));
+        found.always.extend(home.and_then(|home| resolve_from_start(&home)).iter().flat_map(deciding_paths));
         found.always.extend_from_slice(sources.home_link_targets);
         let path = value("PATH").unwrap_or_default();
         for folder in std::env::split_paths(&path).chain(std::env::split_paths(&sources.script.path)) {
             let Some(path) = resolve_from_start(&folder).filter(|_| folder.is_absolute()) else { continue };
-            found.always.extend(links_on_the_way(&path));
+            found.links.extend(links_on_the_way(&path));
             found.programs.extend(path.real);
         }
+        found.links.extend_from_slice(sources.program_links);
         found
     }
 }
@@ -107,7 +112,7 @@ fn resolve_from_start(path: &Path) -> Option<TargetPath> {
 
 /// Returns what decides where a path leads, besides the path itself: the links on the way, and the first folder that
 /// does not exist, because it could be made as a link.
-fn doors(path: &TargetPath) -> Vec<PathBuf> {
+fn deciding_paths(path: &TargetPath) -> Vec<PathBuf> {
     let missing = path.real.iter().flat_map(|real| real.ancestors()).take_while(|path| !may_exist(path)).last();
     let missing = missing.map(Path::to_owned);
     links_on_the_way(path).into_iter().chain(missing).collect()
@@ -130,34 +135,47 @@ pub(crate) fn home_link_targets(home: &Path) -> Vec<PathBuf> {
     let whole = GUARDED_FILES.into_iter().chain([".claude", ".config"]).map(|name| home.join(name));
     let whole = whole.chain(entries(&home.join(".claude")));
     let inside = folders.chain(in_config).chain(in_claude).map(|name| home.join(name));
-    let inside = inside.flat_map(|path| {
-        let links = links_in(path.clone());
-        // A link may lead to a folder with further links.
-        let targets = links.iter().filter_map(|link| resolve(link)).filter(|target| target.is_dir());
-        let further: Vec<PathBuf> = targets.flat_map(links_in).collect();
-        links.into_iter().chain(further).chain([path])
-    });
+    let inside: Vec<PathBuf> = inside.collect();
+    let links = links_to_follow(inside.iter().cloned(), |_| false);
+    let inside = links.into_iter().chain(inside);
     let paths = whole.chain(inside).map(TargetPath::new);
     let linked = paths.filter(|path| path.real.as_ref().is_some_and(|real| path.given != *real));
     linked.flat_map(|path| links_on_the_way(&path).into_iter().chain(path.real)).collect()
 }
 
-/// Returns a value of `PATH` without the folders that are relative or belong to the session, and those folders.
-/// Folders inside the session's are resolved, because commands could replace links, and left out if they do not exist,
-/// because commands could make them. The value is `None` if nothing was changed.
-pub(crate) fn split_unsafe_programs(path: &OsStr, session: &[PathBuf]) -> (Option<OsString>, Vec<PathBuf>) {
-    let session: Vec<PathBuf> = session.iter().filter_map(|folder| resolve(folder)).collect();
-    let is_inside = |path: &Path| session.iter().any(|folder| path.starts_with(folder));
-    let (mut kept, mut removed) = (Vec::new(), Vec::new());
-    for folder in std::env::split_paths(path) {
-        let target = TargetPath::new(&folder);
-        let leads_through = target.names().any(is_inside);
-        match target.real.filter(|real| folder.is_absolute() && !session.contains(real)) {
-            Some(real) if leads_through => kept.extend(Some(real).filter(|real| real.is_dir())),
-            Some(_) => kept.push(folder),
-            None => removed.push(folder),
+/// A value of `PATH` without the folders that are not safe.
+#[derive(Debug, Default)]
+pub(crate) struct SafePrograms {
+    /// `None` if nothing was changed.
+    pub(crate) path: Option<OsString>,
+    /// The folders that were removed.
+    pub(crate) removed: Vec<PathBuf>,
+    /// Links of the session on the way to the others.
+    pub(crate) links: Vec<PathBuf>,
+}
+
+impl SafePrograms {
+    /// Removes the folders of a `PATH` that are relative or belong to the session. Folders inside the session's are
+    /// resolved, because commands could replace links, and left out if they do not exist, because commands could make
+    /// them.
+    pub(crate) fn new(path: &OsStr, session: &[PathBuf]) -> Self {
+        let session: Vec<PathBuf> = session.iter().filter_map(|folder| resolve(folder)).collect();
+        let is_inside = |path: &Path| session.iter().any(|folder| path.starts_with(folder));
+        let (mut kept, mut safe) = (Vec::new(), Self::default());
+        for folder in std::env::split_paths(path) {
+            let target = TargetPath::new(&folder);
+            let leads_through = target.names().any(is_inside);
+            let links = links_on_the_way(&target);
+            match target.real.filter(|real| folder.is_absolute() && !session.contains(real)) {
+                Some(real) if leads_through => {
+                    kept.extend(Some(real).filter(|real| real.is_dir()));
+                    safe.links.extend(links.into_iter().filter(|link| is_inside(link)));
+                }
+                Some(_) => kept.push(folder),
+                None => safe.removed.push(folder),
+            }
         }
+        safe.path = std::env::join_paths(kept).ok().filter(|kept| kept != path);
+        safe
     }
-    let kept = std::env::join_paths(kept).ok().filter(|kept| kept != path);
-    (kept, removed)
 }

@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use globset::{GlobBuilder, GlobMatcher};
 
 use super::command_words::{expand_variables, is_name_char, is_python, program_name, split_commands};
-use super::comparable;
+use super::{comparable, entries, links_to_follow};
 
 #[cfg(test)]
 mod tests;
@@ -107,6 +107,8 @@ struct NamedPath {
 #[derive(Debug, Clone)]
 struct NamePattern {
     matcher: GlobMatcher,
+    /// The folder before what only the shell knows; empty if there is none.
+    folder: String,
     /// Whether it is run: it is the program, or its last part is a name.
     is_run: bool,
 }
@@ -128,11 +130,11 @@ impl ScriptNames {
         self.0.push(names);
     }
 
-    /// Returns where existing files lead that the commands name, if links are on the way.
-    pub(crate) fn link_targets<'a>(&'a self, folders: &'a [&Path]) -> impl Iterator<Item = PathBuf> + 'a {
-        let names = self.0.iter().flat_map(|command| &command.names).filter(|name| !name.is_data());
-        let paths = names.flat_map(move |name| folders.iter().map(move |folder| folder.join(&name.text)));
-        paths.filter(|path| path.is_file() && path.canonicalize().is_ok_and(|real| real != *path))
+    /// Returns the existing files, and folders of scripts, that the commands may run if they start in one of the folders
+    /// and that links lead to.
+    pub(crate) fn linked_paths(&self, folders: &[&Path]) -> Vec<PathBuf> {
+        let is_linked = |path: &PathBuf| path.canonicalize().is_ok_and(|real| real != *path);
+        self.0.iter().flat_map(|command| command.existing_paths(folders)).filter(is_linked).collect()
     }
 
     /// Whether a command may run a file in one of the folders, which need not exist.
@@ -292,6 +294,37 @@ impl CommandNames {
         }
     }
 
+    /// Returns the existing files and folders of scripts that the command may run, and the links in these folders.
+    fn existing_paths(&self, folders: &[&Path]) -> Vec<PathBuf> {
+        let in_folders =
+            |text: &str, starts: &[PathBuf]| starts.iter().map(|folder| folder.join(text)).collect::<Vec<_>>();
+        let mut starts: Vec<PathBuf> = folders.iter().map(|folder| folder.to_path_buf()).collect();
+        let further = self.names.iter().filter(|name| name.is_cwd).flat_map(|name| in_folders(&name.text, &starts));
+        let further: Vec<PathBuf> = further.filter(|path| path.is_dir()).collect();
+        starts.extend(further);
+        let named = |name: &NamedPath| in_folders(&name.text, &starts);
+        let files = self.names.iter().filter(|name| !name.is_data()).flat_map(named).filter(|path| path.is_file());
+        let runs_folder = |name: &&NamedPath| name.is_folder || self.runs_any_file && !name.is_cwd;
+        let named_folders = self.names.iter().filter(runs_folder).flat_map(named);
+        let patterns = self.patterns.iter().filter(|pattern| pattern.is_run || self.runs_any_file);
+        let pattern_folders = patterns.clone().filter(|pattern| !pattern.folder.is_empty());
+        let pattern_folders = pattern_folders.flat_map(|pattern| in_folders(&pattern.folder, &starts));
+        let script_folders =
+            named_folders.chain(pattern_folders).filter(|path| path.is_dir() && !starts.contains(path));
+        let script_folders: Vec<PathBuf> = script_folders.collect();
+        let leads_to_start = |target: &Path| starts.iter().any(|start| start.starts_with(target));
+        let linked = links_to_follow(script_folders.iter().cloned(), leads_to_start);
+        // Wildcards for the names in a folder that commands start in.
+        let local = patterns.filter(|pattern| pattern.folder.is_empty());
+        let local = local.flat_map(|pattern| {
+            let is_meant = |path: &PathBuf| pattern.matcher.is_match(parts_of(path).join("/"));
+            starts.iter().flat_map(|start| entries(start)).filter(is_meant).collect::<Vec<_>>()
+        });
+        let local: Vec<PathBuf> = local.collect();
+        let is_safe = |path: &PathBuf| !path.canonicalize().is_ok_and(|real| leads_to_start(&real));
+        files.chain(script_folders).chain(linked).chain(local).filter(is_safe).collect()
+    }
+
     fn may_run(&self, file: &FileParts<'_>) -> bool {
         self.names.iter().any(|name| self.is_named(file, name))
             || self.patterns.iter().any(|pattern| self.is_meant(file, pattern))
@@ -345,6 +378,8 @@ impl NamePattern {
         if !word.contains(UNKNOWN) {
             return None;
         }
+        let known = word.split(UNKNOWN).next().unwrap_or_default();
+        let folder = known.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
         let pattern = wildcards(word).to_lowercase();
         let pattern = pattern.rsplit(['=', ' ']).next().unwrap_or_default();
         // What comes first may lead to any folder: `$(pwd)/scripts/x`.
@@ -354,6 +389,7 @@ impl NamePattern {
         let glob = GlobBuilder::new(&format!("**/{}", parts.join("/"))).literal_separator(true).build().ok()?;
         Some(Self {
             matcher: glob.compile_matcher(),
+            folder,
             is_run: is_program && !word.starts_with('*') || !last.contains(['*', '?', '{']),
         })
     }

@@ -86,7 +86,7 @@ fn run_launcher(inside: bool) -> Result<ExitCode, LaunchError> {
     let null = fs::File::open("/dev/null").map_err(step_error("opening /dev/null"))?;
     rustix::stdio::dup2_stdin(&null).map_err(step_error("closing stdin"))?;
     landlock_rules::restrict_files(&policy).map_err(step_error("Landlock"))?;
-    seccomp_filter::apply_filters(policy.network, policy.allows_attribute_changes).map_err(step_error("seccomp"))?;
+    seccomp_filter::apply_filters(&policy).map_err(step_error("seccomp"))?;
     let Some((program, args)) = policy.argv.split_first() else {
         return Ok(self_test::run_self_test(&policy));
     };

@@ -118,9 +118,18 @@ pub(super) struct GuardedPath {
     is_replaceable: bool,
     /// Whether only a rule refuses to change it.
     is_by_rule: bool,
+    /// Whether it is only guarded because a guarded link leads to a folder on the way.
+    is_linked: bool,
 }
 
 impl GuardedPath {
+    /// Whether it was made or replaced since guarded paths were searched before.
+    pub(super) fn is_new(&self, before: &[Self]) -> bool {
+        // If the link that leads to its folder is new, that link is the one to move aside.
+        let is_known = || before.iter().any(|old| old.path == self.path);
+        !self.existed(before) && (!self.is_linked || is_known())
+    }
+
     /// Whether the path existed before.
     pub(super) fn existed(&self, before: &[Self]) -> bool {
         before.iter().any(|old| old == self || old.is_replaceable && old.path == self.path)
@@ -141,6 +150,7 @@ impl GuardedPath {
             target: target.as_ref().map(FileId::new),
             is_replaceable: false,
             is_by_rule: false,
+            is_linked: false,
         }
     }
 }
@@ -303,11 +313,13 @@ struct OpenPath {
     held: bool,
     /// Whether a parent folder is already covered.
     covered: bool,
+    /// Whether a guarded link leads to a parent folder, so that links in it are guarded too.
+    is_linked: bool,
 }
 
 impl OpenPath {
     fn root(path: PathBuf) -> Self {
-        Self { path, held: false, covered: false }
+        Self { path, held: false, covered: false, is_linked: false }
     }
 }
 
@@ -322,7 +334,8 @@ fn find_restricted(
     let mut found = RestrictedPaths::default();
     let mut open: Vec<OpenPath> = roots.iter().cloned().map(OpenPath::root).collect();
     let mut walked = 0;
-    while let Some(OpenPath { path, mut held, mut covered }) = open.pop() {
+    let mut followed: Vec<PathBuf> = Vec::new();
+    while let Some(OpenPath { path, mut held, mut covered, is_linked }) = open.pop() {
         walked += 1;
         if walked > limits.max_walked || found.covered.len() + found.read_only.len() > limits.max_found {
             found.is_incomplete = true;
@@ -342,11 +355,11 @@ fn find_restricted(
         };
         // Inside it may be written, whatever protects its parent folders.
         held &= !writable.contains(&path);
-        let is_inside = || folders.iter().any(|folder| path.starts_with(folder));
+        let is_in_folder = |path: &Path| folders.iter().any(|folder| path.starts_with(folder));
         let has_name = || has_guarded_name_below(&path, folders) || home.hidden_name(&path).is_some();
         // A link in a guarded folder may point to a file outside it.
-        let named = guarded && (!held || data.is_symlink()) && has_name();
-        let is_part = guarded && !held && is_inside() && is_repository_part(&path);
+        let named = guarded && (data.is_symlink() && (is_linked || has_name()) || !held && has_name());
+        let is_part = guarded && !held && is_in_folder(&path) && is_repository_part(&path);
         let is_refused = guarded && !held && (refused.unwritable.matches)(&path);
         let is_guarded = named || is_part || is_refused;
         if is_guarded {
@@ -354,7 +367,7 @@ fn find_restricted(
             let is_replaceable = !named && !data.is_symlink();
             let is_by_rule = is_refused && !named && !is_part;
             let guarded = GuardedPath::new(&path, &data, writable);
-            found.guarded.push(GuardedPath { is_replaceable, is_by_rule, ..guarded });
+            found.guarded.push(GuardedPath { is_replaceable, is_by_rule, is_linked, ..guarded });
         }
         if !covered && (refused.unreadable.matches)(&path) {
             covered = true;
@@ -367,7 +380,14 @@ fn find_restricted(
         if is_guarded && !covered {
             // A guarded link may lead to a folder of the session, which stays writable.
             let is_protected = |real: &PathBuf| may_exist(real) && (is_refused || !writable.contains(real));
-            found.read_only.extend(resolve(&path).filter(is_protected));
+            let leads_on = !data.is_symlink() || !home.config_paths.links.contains(&path);
+            let protected = resolve(&path).filter(|real| leads_on && is_protected(real));
+            // Links in the folder lead on.
+            let linked = protected.iter().filter(|real| data.is_symlink() && is_in_folder(real) && real.is_dir());
+            let linked = linked.filter(|real| !followed.contains(real)).cloned().collect::<Vec<PathBuf>>();
+            open.extend(linked.iter().cloned().map(|path| OpenPath { path, held: true, covered, is_linked: true }));
+            followed.extend(linked);
+            found.read_only.extend(protected);
             found.links.extend(data.is_symlink().then(|| path.clone()));
         }
         // If a command that runs already removes a covered folder, it is no longer covered: guarded files in it must
@@ -378,7 +398,12 @@ fn find_restricted(
             }
             match fs::read_dir(&path) {
                 Ok(inside) => {
-                    open.extend(inside.flatten().map(|entry| OpenPath { path: entry.path(), held, covered }));
+                    open.extend(inside.flatten().map(|entry| OpenPath {
+                        path: entry.path(),
+                        held,
+                        covered,
+                        is_linked,
+                    }));
                 }
                 // A command may have locked it to hide what is in it, and may open it again.
                 Err(error) => found.is_incomplete |= error.kind() != std::io::ErrorKind::NotFound && is_own(data),

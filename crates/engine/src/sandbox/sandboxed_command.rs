@@ -322,7 +322,7 @@ impl SandboxedCommand {
         let before = run.guarded_before();
         let is_new = |guarded: &GuardedPath| {
             let is_kept = guarded.path == self.agent_folder || self.policy.writable.contains(&guarded.path);
-            !is_kept && !guarded.existed(&before)
+            !is_kept && guarded.is_new(&before)
         };
         let (mut all, mut inside) = (Vec::new(), None);
         let mut settings = find_settings(home, &self.policy.writable).guarded;

@@ -50,6 +50,8 @@ pub struct WorkspaceOptions {
     pub output_folder: Option<PathBuf>,
     /// Folders besides the root that tools may work in.
     pub folders: Vec<PathBuf>,
+    /// Links in these folders that were on the way to folders on `PATH`: they must not be replaced.
+    pub program_links: Vec<PathBuf>,
     /// Folders whose `.claude` has settings of the session, resolved: it is guarded wherever it is.
     pub settings_folders: Vec<PathBuf>,
     /// Whether file tools are limited to these folders, whatever rules and user allow.
@@ -289,7 +291,7 @@ impl Workspace {
 
     /// Guards what commands may run that start in one of the folders, instead of what the commands before could.
     pub(crate) fn guard_scripts(&self, names: ScriptNames, folders: &[&Path]) {
-        self.guard_start_files(names.link_targets(folders));
+        self.guard_start_files(names.linked_paths(folders));
         *self.shared.scripts.write() = Arc::new(names);
     }
 
@@ -309,6 +311,7 @@ impl Workspace {
             script: &self.shared.script_variables.read(),
             start_files: &self.shared.start_files.read(),
             scripts: &self.shared.scripts.read(),
+            program_links: &self.shared.options.program_links,
             home_link_targets: targets,
         })
     }

@@ -432,6 +432,131 @@ async fn links_in_the_home_folder_guard_files_of_the_session() {
     assert!(output.contains("guarded") && !place.path("p/claude/hooks/made").exists(), "{output}");
 }
 
+/// Whether a change of a file needs approval in `acceptEdits`.
+fn asks_to_write(workspace: &Workspace, path: &str) -> bool {
+    let rules = quipu_engine::testing::permission::RuleSet::default();
+    let input = json!({"file_path": path, "content": "x"});
+    let mode = PermissionMode::AcceptEdits;
+    let decision = quipu_engine::testing::permission::evaluate(mode, &rules, "Write", &input, workspace);
+    crate::decision_word(&decision) == "ask"
+}
+
+#[tokio::test]
+async fn links_in_folders_that_guarded_links_lead_to_are_followed() {
+    if !kernel_can() {
+        return;
+    }
+    let place = Place::new();
+    for folder in ["p/tools/husky", "p/scripts", "p/.git", "p/hk", "p/deep/d", "p/u", "p/.vscode/v"] {
+        fs::create_dir_all(place.path(folder)).unwrap();
+    }
+    let files = ["p/scripts/pc", "p/scripts/hook", "p/u/x", "p/scripts/free"];
+    files.iter().for_each(|name| fs::write(place.path(name), "old").unwrap());
+    for (target, link) in [
+        ("tools/husky", "p/.husky"),
+        ("../../scripts/pc", "p/tools/husky/pre-commit"),
+        ("../../scripts/new", "p/tools/husky/pre-push"),
+        ("../hk", "p/.git/hooks"),
+        ("../scripts/hook", "p/hk/pre-commit"),
+        ("../../deep", "p/.vscode/v/e"),
+        ("../../u", "p/deep/d/l"),
+        // A loop, and the session itself.
+        (".", "p/hk/loop"),
+        ("../..", "p/tools/husky/all"),
+    ] {
+        symlink(target, place.path(link)).unwrap();
+    }
+    let workspace = place.workspace(&[], &[], json!({}));
+    let asked = ["scripts/pc", "scripts/hook", "scripts/new", "u/x", "scripts/free"];
+    let asked = asked.map(|name| asks_to_write(&workspace, &place.path("p").join(name).to_string_lossy()));
+    assert_eq!(asked, [true, true, true, true, false]);
+    let output = run(&workspace, "for f in scripts/* u/x; do echo new > $f; done; echo new > scripts/new").await;
+    let read = |name: &str| fs::read_to_string(place.path(name)).unwrap();
+    assert_eq!(files.map(read), ["old", "old", "old", "new\n"], "{output}");
+    // What a link leads to was made.
+    assert!(output.contains("pre-push") && !place.path("p/tools/husky/pre-push").is_symlink(), "{output}");
+    assert!(place.path("p/tools/husky/pre-commit").is_symlink() && place.path("p/hk/loop").is_symlink());
+}
+
+#[tokio::test]
+async fn a_new_guarded_link_changes_nothing_in_the_folder_it_leads_to() {
+    if !kernel_can() {
+        return;
+    }
+    let place = Place::new();
+    fs::create_dir_all(place.path("p/tools")).unwrap();
+    symlink("../x", place.path("p/tools/link")).unwrap();
+    let output = run(&place.workspace(&[], &[], json!({})), "ln -s tools .vscode").await;
+    assert!(output.contains(".vscode") && !place.path("p/.vscode").is_symlink(), "{output}");
+    assert!(place.path("p/tools/link").is_symlink(), "{output}");
+}
+
+#[tokio::test]
+async fn links_to_folders_of_programs_cannot_be_replaced() {
+    if !kernel_can() {
+        return;
+    }
+    let place = Place::new();
+    let set_up = || {
+        for folder in ["p/venvs/a/bin", "p/venvs/a/lib", "p/src"] {
+            fs::create_dir_all(place.path(folder)).unwrap();
+        }
+        let _ = fs::remove_file(place.path("p/.venv"));
+        symlink("venvs/a", place.path("p/.venv")).unwrap();
+        fs::write(place.path("p/src/tool"), "old").unwrap();
+        let _ = symlink("../../../src/tool", place.path("p/venvs/a/bin/tool"));
+    };
+    set_up();
+    // The agent's own `PATH` has folders of the session without links.
+    let path = std::env::join_paths([place.path("p/venvs/a/bin"), "/usr/bin".into(), "/bin".into()]).unwrap();
+    let env = std::collections::BTreeMap::from([("PATH".into(), path)]);
+    let workspace = || {
+        Workspace::new(
+            place.path("p"),
+            WorkspaceOptions {
+                env: env.clone(),
+                program_links: vec![place.path("p/.venv")],
+                sandbox: real_sandbox_options(),
+                ..WorkspaceOptions::default()
+            },
+        )
+    };
+    for command in [
+        "rm .venv; mkdir -p .venv/bin; echo x > .venv/bin/make",
+        "mkdir -p e/bin; ln -sfnT e .venv",
+        "mkdir -p e/bin; rm .venv; mv e .venv",
+        "rm .venv; ln -s src .venv",
+    ] {
+        set_up();
+        let output = run(&workspace(), command).await;
+        assert!(output.contains(".venv") && place.path("p/.venv").symlink_metadata().is_err(), "{command}: {output}");
+    }
+    set_up();
+    let write = |name: &str| asks_to_write(&workspace(), &place.path("p").join(name).to_string_lossy());
+    assert_eq!([".venv/lib/a", ".venv/bin/make", "src/tool", "src/b"].map(write), [false, true, true, false]);
+    let output = run(&workspace(), "echo new > src/tool; echo new > .venv/lib/a").await;
+    assert_eq!(fs::read_to_string(place.path("p/src/tool")).unwrap(), "old", "{output}");
+    assert!(place.path("p/venvs/a/lib/a").exists(), "{output}");
+    // A command may remove the link, but nothing takes its place without approval.
+    run(&workspace(), "rm .venv").await;
+    assert!(write(".venv/bin/make"));
+}
+
+#[tokio::test]
+async fn names_of_guarded_files_need_not_be_text() {
+    use std::os::unix::ffi::OsStrExt as _;
+    if !kernel_can() {
+        return;
+    }
+    let place = Place::new();
+    let folder = place.path("p").join(std::ffi::OsStr::from_bytes(b"\xffx"));
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join(".npmrc"), "old").unwrap();
+    let output = run(&place.workspace(&[], &[], json!({})), "echo new > *x/.npmrc; echo x > made").await;
+    assert_eq!(fs::read_to_string(folder.join(".npmrc")).unwrap(), "old", "{output}");
+    assert!(place.path("p/made").exists(), "{output}");
+}
+
 #[tokio::test]
 async fn a_guarded_folder_that_was_added_stays_guarded() {
     if !kernel_can() {

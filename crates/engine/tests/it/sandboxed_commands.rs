@@ -318,6 +318,33 @@ async fn a_command_in_the_sandbox_ends_with_all_its_children() {
     }
 }
 
+#[tokio::test]
+async fn a_command_without_namespaces_schedules_only_itself() {
+    if !kernel_can() {
+        return;
+    }
+    let env = [("PATH".into(), std::env::var_os("PATH").unwrap())].into();
+    let sandbox =
+        sandbox::SandboxOptions { assumed_level: Some(SandboxLevel::WithoutMounts), ..real_sandbox_options() };
+    let workspace = TestWorkspace::with_real_sandbox(WorkspaceOptions { env, sandbox, ..WorkspaceOptions::default() });
+    let mut other = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    let id = other.id();
+    for command in [
+        format!("renice -n 19 -p {id}"),
+        "renice -n 19 -u $(id -u)".to_owned(),
+        format!("taskset -p 1 {id}"),
+        format!("chrt -i -p 0 {id}"),
+        format!("ionice -c 3 -p {id}"),
+    ] {
+        let output = run(&workspace, SandboxProfile::Read, &command).await;
+        assert!(error_text(output).contains("not permitted"), "{command}");
+    }
+    let output = run(&workspace, SandboxProfile::Read, "nice -n 5 nice; taskset 1 echo ok; ionice -c 3 echo ok").await;
+    assert_eq!(success_text(output), "5\nok\nok");
+    other.kill().unwrap();
+    other.wait().unwrap();
+}
+
 /// The processes of a launcher program that wait for a command, once there are `count`.
 fn waiting(launcher: &Path, count: usize) -> Vec<PathBuf> {
     let started = Instant::now();

@@ -149,15 +149,37 @@ fn files_that_a_command_only_reads_are_left_out() {
 }
 
 #[test]
-fn links_on_the_way_to_a_file_are_followed() {
+fn links_to_scripts_are_followed() {
     let temp = tempfile::tempdir().unwrap();
     let root = temp.path().canonicalize().unwrap();
     std::fs::create_dir(root.join("real")).unwrap();
-    std::fs::write(root.join("real/h"), "").unwrap();
-    std::os::unix::fs::symlink("real", root.join("scripts")).unwrap();
-    let mut names = ScriptNames::default();
-    names.add_words(&["bash".to_owned(), "scripts/h".to_owned()], CommandContext { home: &root, variable: &|_| None });
-    let found: Vec<PathBuf> = names.link_targets(&[&root]).collect();
-    assert_eq!(found, [root.join("scripts/h")]);
-    assert!(names.may_run(&root.join("scripts"), std::slice::from_ref(&root)));
+    for name in ["real/h", "c.sh", "data.md"] {
+        std::fs::write(root.join(name), "").unwrap();
+    }
+    for (target, link) in
+        [("real", "scripts"), ("../c.sh", "real/c.sh"), ("c.sh", "x.sh"), ("c.sh", "y.txt"), (".", "p")]
+    {
+        std::os::unix::fs::symlink(target, root.join(link)).unwrap();
+    }
+    let check = |command: &str, expected: &[&str]| {
+        let mut names = ScriptNames::default();
+        names.add_line(command, CommandContext { home: &root, variable: &|_| None });
+        let mut found = names.linked_paths(&[&root]);
+        found.sort();
+        found.dedup();
+        assert_eq!(found, expected.iter().map(|name| root.join(name)).collect::<Vec<_>>(), "{command}");
+        assert!(
+            expected
+                .iter()
+                .all(|name| names.may_run(&root.join(name), std::slice::from_ref(&root)) || *name == "real/c.sh"),
+            "{command}"
+        );
+    };
+    check("bash scripts/h", &["scripts/h"]);
+    check("for f in scripts/*.sh; do sh $f; done", &["real/c.sh", "scripts"]);
+    check("run-parts scripts", &["real/c.sh", "scripts"]);
+    check("PATH=scripts:$PATH h", &["real/c.sh", "scripts"]);
+    check("for f in *.sh; do sh $f; done", &["x.sh"]);
+    check("cd scripts && sh c.sh", &["scripts/c.sh"]);
+    check("eslint scripts/*.sh; cat y.txt", &[]);
 }

@@ -47,8 +47,9 @@ pub(super) fn set_up_mounts(policy: &Policy) -> Result<(), LaunchError> {
     for path in &policy.read_only {
         mount_over_itself(path).map_err(step_error("mounting what is guarded"))?;
     }
-    let table = fs::read_to_string("/proc/self/mountinfo").map_err(step_error("reading the mounts"))?;
-    for line in table.lines() {
+    // Not text: names of files need not be.
+    let table = fs::read("/proc/self/mountinfo").map_err(step_error("reading the mounts"))?;
+    for line in table.split(|byte| *byte == b'\n') {
         let Some((point, flags)) = parse_mount_line(line) else { continue };
         // The innermost path decides: a guarded file is inside a writable folder.
         let depth = |paths: &mut dyn Iterator<Item = &Path>| {
@@ -118,9 +119,9 @@ fn create_covers(file: &Path, folder: &Path) -> io::Result<()> {
 }
 
 /// Parses a line of `mountinfo`: mount point and the flags that a remount must keep.
-fn parse_mount_line(line: &str) -> Option<(PathBuf, MsFlags)> {
-    let mut fields = line.split(' ').skip(4);
-    let (point, options) = (unescape_path(fields.next()?), fields.next()?);
+fn parse_mount_line(line: &[u8]) -> Option<(PathBuf, MsFlags)> {
+    let mut fields = line.split(|byte| *byte == b' ').skip(4);
+    let (point, options) = (unescape_path(fields.next()?), String::from_utf8_lossy(fields.next()?));
     let flag = |option: &str| match option {
         "nosuid" => MsFlags::MS_NOSUID,
         "nodev" => MsFlags::MS_NODEV,
@@ -134,13 +135,13 @@ fn parse_mount_line(line: &str) -> Option<(PathBuf, MsFlags)> {
 }
 
 /// Decodes a path of `mountinfo`, where spaces are written `\040`.
-fn unescape_path(text: &str) -> std::ffi::OsString {
+fn unescape_path(bytes: &[u8]) -> std::ffi::OsString {
     use std::os::unix::ffi::OsStringExt as _;
-    let bytes = text.as_bytes();
     let mut path = Vec::with_capacity(bytes.len());
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
-        let code = text.get(at + 1..at + 4).filter(|_| *byte == b'\\');
+        let code = bytes.get(at + 1..at + 4).filter(|_| *byte == b'\\');
+        let code = code.and_then(|code| std::str::from_utf8(code).ok());
         match code.and_then(|code| u8::from_str_radix(code, 8).ok()) {
             Some(code) => {
                 path.push(code);
@@ -194,7 +195,7 @@ mod tests {
     fn a_mount_keeps_its_flags() {
         let line = r"28 27 0:25 / /mnt/a\040b ro,nosuid,nodev,relatime - tmpfs x ro,size=4k,mode=755";
         let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_RELATIME;
-        assert_eq!(parse_mount_line(line), Some((PathBuf::from("/mnt/a b"), flags)));
-        assert_eq!(parse_mount_line("28 27"), None);
+        assert_eq!(parse_mount_line(line.as_bytes()), Some((PathBuf::from("/mnt/a b"), flags)));
+        assert_eq!(parse_mount_line(b"28 27"), None);
     }
 }

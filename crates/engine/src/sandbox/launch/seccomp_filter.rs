@@ -11,7 +11,7 @@ use seccompiler::{
     apply_filter, sock_filter,
 };
 
-use super::NetworkAccess;
+use super::{NetworkAccess, Policy};
 
 /// Denied in every profile: other processes, the kernel, mounts, namespaces, the clock.
 const ALWAYS_DENIED_CALLS: &[c_long] = &[
@@ -140,6 +140,16 @@ const LEGACY_OPEN_CALLS: &[(c_long, u8)] = &[(libc::SYS_open, 1)];
 #[cfg(not(target_arch = "x86_64"))]
 const LEGACY_OPEN_CALLS: &[(c_long, u8)] = &[];
 
+/// Calls whose first argument is a process, 0 for the caller: scheduling, and where its memory is.
+const OTHER_PROCESS_CALLS: &[c_long] = &[
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+    libc::SYS_migrate_pages,
+    libc::SYS_move_pages,
+];
+
 /// `clone` flags that create namespaces.
 const NAMESPACE_FLAGS: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWNS
@@ -153,12 +163,17 @@ type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
 type FilterResult<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// Applies the filters to this process and all it starts.
-pub(super) fn apply_filters(network: NetworkAccess, attributes: bool) -> FilterResult<()> {
+pub(super) fn apply_filters(policy: &Policy) -> FilterResult<()> {
     let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());
     let absent = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
     let absent_calls = UNAVAILABLE_CALLS.iter().map(|call| (*call, Vec::new())).collect();
     apply_filter(&compile_filter(absent_calls, absent)?)?;
-    Ok(apply_filter(&compile_filter(build_rules(network, attributes)?, refused)?)?)
+    let mut rules = build_rules(policy.network, policy.allows_attribute_changes)?;
+    if !policy.uses_mounts {
+        // Without a namespace of its own it sees all processes of the user.
+        rules.extend(scheduling_rules()?);
+    }
+    Ok(apply_filter(&compile_filter(rules, refused)?)?)
 }
 
 fn build_rules(network: NetworkAccess, attributes: bool) -> FilterResult<SyscallRules> {
@@ -211,6 +226,24 @@ fn build_rules(network: NetworkAccess, attributes: bool) -> FilterResult<Syscall
         )?])?);
     }
     rules.insert(libc::SYS_ioctl, requests);
+    Ok(rules)
+}
+
+/// Denies changes of when and where other processes run. A process may change itself, which is number 0.
+fn scheduling_rules() -> FilterResult<SyscallRules> {
+    const PRIO_USER: u32 = 2;
+    const IOPRIO_WHO_USER: u32 = 3;
+    let is_other = |argument: u8| -> FilterResult<SeccompRule> {
+        Ok(SeccompRule::new(vec![argument_condition(argument, SeccompCmpOp::Ne, 0)?])?)
+    };
+    let mut rules = SyscallRules::new();
+    for call in OTHER_PROCESS_CALLS {
+        rules.insert(*call, vec![is_other(0)?]);
+    }
+    for (call, user) in [(libc::SYS_setpriority, PRIO_USER), (libc::SYS_ioprio_set, IOPRIO_WHO_USER)] {
+        let is_user = SeccompRule::new(vec![argument_condition(0, SeccompCmpOp::Eq, user)?])?;
+        rules.insert(call, vec![is_other(1)?, is_user]);
+    }
     Ok(rules)
 }
 

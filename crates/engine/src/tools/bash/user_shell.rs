@@ -12,7 +12,7 @@ use process_wrap::tokio::{CommandWrap, KillOnDrop, ProcessSession};
 use tokio::io::AsyncReadExt as _;
 
 use super::process::shell_quote;
-use crate::guarded_paths::config_paths::{ScriptVariables, split_unsafe_programs};
+use crate::guarded_paths::config_paths::{SafePrograms, ScriptVariables};
 use crate::path::TargetPath;
 use crate::private_file;
 use crate::sandbox::USER_SHELL_FILE;
@@ -149,6 +149,6 @@ pub(crate) async fn find_script_variables(workspace: &Workspace) {
     let path = values.next().unwrap_or_default();
     let scripts = values.filter(|value| !value.is_empty()).map(PathBuf::from).collect();
     let folders = workspace.folders();
-    let path = split_unsafe_programs(&path, &folders).0.unwrap_or(path);
+    let path = SafePrograms::new(&path, &folders).path.unwrap_or(path);
     workspace.set_script_variables(ScriptVariables { path, scripts });
 }
