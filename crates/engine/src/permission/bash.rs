@@ -19,6 +19,7 @@ use super::file_tools::is_covered_by_rule;
 use super::rules::SourcedRule;
 use super::shell::{self, Redirect, Script, ShellParseError, SimpleCommand, Word};
 use super::{Behavior, EffectiveMode, Rule, RuleSource, file_tools};
+use crate::guarded_paths::has_guarded_name;
 use crate::path::TargetPath;
 use crate::sandbox::{NameUse, SandboxProfile};
 use file_names::{possible_file_names, rule_names_file};
@@ -481,10 +482,10 @@ fn inspect_words<'a>(
         let possible = PossibleCommands::from_script(&alone);
         let uses_git = possible.as_ref().is_none_or(PossibleCommands::may_run_git);
         let elsewhere = uses_git && !folders.are_of_session_repository(ctx.workspace, possible.as_ref());
-        return if vague || elsewhere || evaluates_code(inner) {
-            CommandFinding::NotAllowed { path: None }
-        } else {
-            CommandFinding::AllowedByRule(rule)
+        return match changed_guarded_file(ctx, rule, inner, folders) {
+            Some(path) => CommandFinding::NotAllowed { path: Some((path, true)) },
+            None if vague || elsewhere || evaluates_code(inner) => CommandFinding::NotAllowed { path: None },
+            None => CommandFinding::AllowedByRule(rule),
         };
     }
     let Some((first, rest)) = inner.split_first() else { return CommandFinding::ReadOnly };
@@ -529,6 +530,24 @@ fn inspect_words<'a>(
             None => CommandFinding::NotAllowed { path: first_path(true) },
         },
     }
+}
+
+/// Returns a guarded file that a command may change which a rule allows, unless the rule names the file:
+/// `git log --output=.git/config`, `find . -fprint .envrc`.
+fn changed_guarded_file(
+    ctx: &PermissionContext<'_>,
+    rule: &SourcedRule,
+    words: &[Word],
+    folders: &PossibleCwds,
+) -> Option<PathBuf> {
+    let rule = rule.rule.content.as_deref().unwrap_or_default();
+    let cwd = [ctx.workspace.cwd()];
+    let folders = folders.0.as_deref().unwrap_or(&cwd);
+    let names = known_commands::changed_names(words).into_iter().filter(|word| !rule.contains(word));
+    let names = names.flat_map(possible_file_names);
+    let mut paths = names.flat_map(|name| folders.iter().map(move |folder| folder.join(&*name)));
+    let may_be_guarded = |path: &PathBuf| has_guarded_name(path) || path.symlink_metadata().is_ok();
+    paths.find(|path| may_be_guarded(path) && ctx.workspace.contains(path) && ctx.workspace.is_guarded(path))
 }
 
 /// Whether a command is a builtin that runs code in its words: `test -v 'a[$(x)]'`.

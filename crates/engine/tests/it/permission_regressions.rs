@@ -349,10 +349,10 @@ fn rules_about_files_follow_a_change_of_folder() {
         (&["deny Edit(./src/.env)"], PermissionMode::AcceptEdits, "cd src && echo PWN > .env", "deny"),
         (&[&denied, "allow Bash"], PermissionMode::Default, &into, "deny"),
         (&[&denied, "allow Bash"], PermissionMode::BypassPermissions, &into, "deny"),
-        (&["deny Read(./src/.env)", "allow Bash"], PermissionMode::Default, "cd src && cd . && cat .env", "ask"),
-        (&["deny Read(./src/.env)", "allow Bash"], PermissionMode::Default, "pushd src && cat .env", "ask"),
-        (&["deny Read(./src/.env)", "allow Bash"], PermissionMode::Default, "builtin cd src && cat .env", "ask"),
-        (&["deny Read(./src/.env)", "allow Bash"], PermissionMode::Default, "env -C src cat .env", "ask"),
+        (&["deny Read(./src/.env)", "allow Bash"], PermissionMode::Default, "cd src && cd . && cat .env", "deny"),
+        (&["deny Read(./src/.env)", "allow Bash"], PermissionMode::Default, "pushd src && cat .env", "deny"),
+        (&["deny Read(./src/.env)", "allow Bash"], PermissionMode::Default, "builtin cd src && cat .env", "deny"),
+        (&["deny Read(./src/.env)", "allow Bash"], PermissionMode::Default, "env -C src cat .env", "deny"),
         (&["deny Read(./src/.env)", "allow Bash"], PermissionMode::Default, "sh -c 'cat src/.env'", "deny"),
     ];
     for (texts, mode, command, expected) in table {
@@ -430,13 +430,13 @@ fn what_may_read_a_refused_file_is_asked_about() {
             differing_decisions(&workspace, PermissionMode::Default, &[&rule], "ask", &commands).into_iter().collect();
         assert_eq!(found, none(), "{behavior}");
     }
-    let refused = ["git show HEAD:.env", "grep -f.env list", "cat ./.env", "grep KEY list .env"];
+    let refused = ["git show HEAD:.env", "grep -f.env list", "cat ./.env", "grep KEY list .env", "cat ${PWD}/.env"];
     assert_eq!(
         differing_decisions(&workspace, PermissionMode::Default, &["deny Read(./.env)"], "deny", &refused),
         none()
     );
     // The same where a rule allows every command.
-    let unsure = ["cat .e*", "cat $F", "cat ${PWD}/.env", "cat .e{},nv}", "cat $((1))"];
+    let unsure = ["cat .e*", "cat $F", "cat .e{},nv}", "cat $((1))"];
     assert_eq!(
         differing_decisions(&workspace, PermissionMode::Default, &["allow Bash", "deny Read(./.env)"], "ask", &unsure),
         none()

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use quipu_message::ToolName;
 
@@ -9,7 +10,7 @@ use super::known_commands::{self, CommandEffect};
 use super::pattern::{decode_escapes, with_plain_blanks};
 use super::possible_commands::PossibleCommands;
 use super::possible_cwds::PossibleCwds;
-use crate::path::{MAX_PATH_BYTES, TargetPath};
+use crate::path::{MAX_PATH_BYTES, TargetPath, without_dots};
 use crate::permission::decision::PermissionContext;
 use crate::permission::file_tools;
 use crate::permission::path_pattern::{PathPattern, PatternFolders};
@@ -18,6 +19,9 @@ use crate::permission::shell::Word;
 
 /// How many letters of short options in one word are followed.
 const MAX_SHORT_OPTIONS: usize = 1024;
+
+/// The most folders, and values of variables, that names are joined to.
+const MAX_FOLDERS: usize = 32;
 
 /// Whether a command names a file that a rule about files matches, in any folder it may run in.
 pub(super) fn rule_names_file(
@@ -32,8 +36,7 @@ pub(super) fn rule_names_file(
         _ => return false,
     };
     let Some(pattern) = PathPattern::from_rule(rule, &PatternFolders::new(ctx.workspace)) else { return false };
-    let elsewhere = ctx.workspace.cwd();
-    let folders = folders.0.as_deref().unwrap_or(std::slice::from_ref(&elsewhere));
+    let folders = mentioned_folders(possible, folders.0.clone().unwrap_or_else(|| vec![ctx.workspace.cwd()]));
     let is_file = |name: &str| {
         if name.is_empty() {
             return false;
@@ -43,7 +46,7 @@ pub(super) fn rule_names_file(
         paths.into_iter().any(|path| pattern.matches(&TargetPath::new(path)))
     };
     let named = |word: &Word| {
-        let parts = if word.is_literal { Vec::new() } else { known_parts(&word.text) };
+        let parts = if word.is_literal { Vec::new() } else { known_parts(&word.text, &possible.values) };
         possible_file_names(&word.text).iter().any(|name| is_file(name)) || parts.iter().any(|part| is_file(part))
     };
     let command = |words: &Vec<Word>| {
@@ -80,9 +83,32 @@ fn names_in_code(code: &str) -> BTreeSet<String> {
     names
 }
 
+/// Adds the folders that commands change to or are given as theirs (`cd -P a`, `pushd a`, `tar -C a`), in any order.
+fn mentioned_folders(possible: &PossibleCommands, mut folders: Vec<PathBuf>) -> Vec<PathBuf> {
+    let changes = |word: &Word| ["cd", "pushd"].contains(&word.text.as_str());
+    let is_option = |word: &Word| ["-C", "--chdir", "--directory"].contains(&word.text.as_str());
+    let mut names: Vec<&str> = Vec::new();
+    for words in &possible.commands {
+        let changed = words.first().filter(|first| changes(first)).map(|_| &words[1..]).unwrap_or_default();
+        names.extend(changed.iter().map(|word| word.text.as_str()).filter(|text| !text.starts_with('-')));
+        names.extend(words.windows(2).filter(|pair| is_option(&pair[0])).map(|pair| pair[1].text.as_str()));
+        names.extend(words.iter().filter_map(|word| word.text.split_once("directory=")).map(|(_, folder)| folder));
+    }
+    for name in names {
+        let parts = if name.contains('$') { known_parts(name, &possible.values) } else { vec![name.to_owned()] };
+        let further = folders.iter().flat_map(|folder| parts.iter().map(|part| without_dots(&folder.join(part))));
+        for folder in further.collect::<Vec<PathBuf>>() {
+            if folders.len() < MAX_FOLDERS && !folders.contains(&folder) {
+                folders.push(folder);
+            }
+        }
+    }
+    folders
+}
+
 /// Returns what is known of a word that the shell expands, without quotes: the word, and its parts between quotes and
-/// variables.
-fn known_parts(source: &str) -> Vec<String> {
+/// variables, also after one of the values that variables may have. What begins with `/` may be below any folder.
+fn known_parts(source: &str, values: &[Word]) -> Vec<String> {
     let mut parts = vec![source.replace(['\'', '"', '\\'], "")];
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     for (at, part) in source.split('$').enumerate() {
@@ -94,6 +120,12 @@ fn known_parts(source: &str) -> Vec<String> {
         };
         parts.push(rest.replace(['\'', '"', '\\'], ""));
         parts.extend(rest.split(['\'', '"']).map(str::to_owned));
+    }
+    let below: Vec<String> = parts.iter().filter(|part| part.starts_with('/')).cloned().collect();
+    for part in below {
+        let ends = part.match_indices('/').map(|(at, _)| part[at + 1..].to_owned());
+        let valued = values.iter().take(MAX_FOLDERS).map(|value| format!("{}{part}", value.text));
+        parts.extend(ends.chain(valued).filter(|part| !part.is_empty()).collect::<Vec<_>>());
     }
     parts
 }

@@ -472,6 +472,31 @@ pub(super) fn copied_names(words: &[Word]) -> Vec<String> {
     names.flat_map(|name| folders.iter().map(move |folder| format!("{folder}/{name}"))).collect()
 }
 
+/// Programs besides [`READ_COMMANDS`] and [`CHANGE_COMMANDS`] that write the files they are given.
+const WRITE_COMMANDS: &str = "dd find install ln rsync shred tee truncate unlink";
+
+/// Options of git before a file that it writes.
+const GIT_OUTPUT_OPTIONS: [&str; 3] = ["--output", "--output-directory", "-o"];
+
+/// Returns the words of a command that may name files it changes, if the program is known: all unless it only reads, and
+/// of git those for its output.
+pub(super) fn changed_names(words: &[Word]) -> Vec<&str> {
+    let Some((first, rest)) = words.split_first() else { return Vec::new() };
+    let name = program_name(first);
+    let texts = || rest.iter().map(|word| word.text.as_str());
+    if name == "git" {
+        let follows = rest.windows(2).filter(|pair| GIT_OUTPUT_OPTIONS.contains(&pair[0].text.as_str()));
+        let joined = texts().filter_map(|text| text.strip_prefix("--output").or(text.strip_prefix("-o")));
+        return follows.map(|pair| pair[1].text.as_str()).chain(joined).collect();
+    }
+    let is_known = contains_word(WRITE_COMMANDS, &name)
+        || READ_COMMANDS.iter().chain(&CHANGE_COMMANDS).any(|known| known.0 == name);
+    match is_known && command_effect(words) != Some(CommandEffect::ReadOnly) {
+        true => texts().collect(),
+        false => Vec::new(),
+    }
+}
+
 /// Whether a command removes files that it does not name, among which may be files with deny rules.
 pub(super) fn removes_folders(words: &[Word], is_folder: impl Fn(&str) -> bool) -> bool {
     let Some((first, rest)) = words.split_first() else { return false };

@@ -110,10 +110,10 @@ fn is_same(word: &str, lead: &str) -> bool {
     word == lead || word.rsplit('/').next() == Some(lead)
 }
 
-/// Replaces escapes for white space, and other backslashes, by spaces.
+/// Replaces escapes for white space, and other backslashes, by spaces; so is `% ` of git's `ext::`.
 pub(super) fn with_plain_blanks(code: &str) -> String {
     let mut text = code.to_owned();
-    for escape in ["\\x20", "\\040", "\\n", "\\t", "\\r", "\\v", "\\f", "\\_", "\\"] {
+    for escape in ["\\x20", "\\040", "\\n", "\\t", "\\r", "\\v", "\\f", "\\_", "\\", "% "] {
         text = text.replace(escape, " ");
     }
     text
