@@ -23,6 +23,9 @@ mod arguments;
 /// The most commands, skills or subagents of a folder.
 const MAX_FILES: usize = 1000;
 
+/// The subagent of a call that names none.
+pub(crate) const DEFAULT_SUBAGENT: &str = "general-purpose";
+
 /// A slash command or a skill: a prompt with a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SavedPrompt {
@@ -607,7 +610,7 @@ fn builtin_agents() -> [AgentDefinition; 3] {
     };
     [
         agent(
-            "general-purpose",
+            DEFAULT_SUBAGENT,
             "Works on any task of several steps by itself and reports back.",
             "You work for another agent on one task. Do all of it and nothing beyond it, then report what you did and \
              found in a few plain sentences, with the paths that matter. Nobody can answer questions meanwhile.",

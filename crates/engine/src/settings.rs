@@ -126,6 +126,9 @@ pub(crate) struct PermissionSettings {
     pub ask: Vec<String>,
     /// Permission mode at the start of a session.
     pub default_mode: Option<String>,
+    /// A host's mode: the session starts in it if it allows less than the mode of the others.
+    #[serde(skip)]
+    pub mode_limit: Option<EffectiveMode>,
     /// Folders that tools may work in besides the working directory.
     pub additional_directories: Vec<String>,
     /// `disable`: the mode `bypassPermissions` cannot be used.

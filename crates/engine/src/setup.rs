@@ -422,6 +422,8 @@ impl Launch {
             }),
             (None, None) => EffectiveMode::Default,
         };
+        let limit = settings.managed_value(|known| known.permissions.mode_limit);
+        let mode = limit.filter(|limit| limit.is_at_most(mode)).unwrap_or(mode);
         let refused =
             |why: &str| EngineError::InvalidFlag { flag: "--permission-mode", reason: format!("{mode} {why}") };
         if self.options.restricted && mode == EffectiveMode::BypassPermissions {

@@ -22,7 +22,7 @@ use crate::agent_context::{AgentContext, AgentKind, BackgroundFlag, SubagentIden
 use crate::announce;
 use crate::clock::{Clock, new_id, new_run_id, now_millis};
 use crate::conversation_log::ConversationLog;
-use crate::definitions::{AgentDefinition, AgentOrigin};
+use crate::definitions::{AgentDefinition, AgentOrigin, DEFAULT_SUBAGENT};
 use crate::git;
 use crate::path::resolve_without_links;
 use crate::permission::apply_rules;
@@ -121,7 +121,7 @@ impl Tool for AgentTool {
                 Ok(input) => input,
                 Err(error) => return ToolOutput::tool_use_error(format!("InputValidationError: {error}")),
             };
-            let kind = input.subagent_type.text().unwrap_or("general-purpose");
+            let kind = input.subagent_type.text().unwrap_or(DEFAULT_SUBAGENT);
             let agent = self.find_agent(kind);
             let Some(agent) = agent else {
                 let names: Vec<String> = self.session.definitions().agents.keys().cloned().collect();

@@ -197,7 +197,7 @@ impl Git<'_> {
         const LINE: &str = "/.claude/worktrees/";
         let file =
             PathBuf::from(self.run_for_text(&["rev-parse", "--path-format=absolute", "--git-path", "info/exclude"])?);
-        let text = match fs::read_to_string(&file) {
+        let text = match text_file::read(&file, None, text_file::MAX_BYTES) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(error),

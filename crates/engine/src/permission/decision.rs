@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::rules::SourcedRule;
 use super::{Behavior, EffectiveMode, Rule, RuleSet, RuleSource, bash, file_tools, web};
+use crate::definitions::DEFAULT_SUBAGENT;
 use crate::path::TargetPath;
 use crate::sandbox::SandboxProfile;
 use crate::tool::Workspace;
@@ -212,7 +213,9 @@ impl<'a> PermissionContext<'a> {
 fn content_matches(rule: &SourcedRule, tool: &ToolName, input: &Value) -> bool {
     let Some(content) = rule.rule.content.as_deref() else { return true };
     let (name, content) = match tool {
-        ToolName::Agent | ToolName::Task => (input["subagent_type"].as_str(), content),
+        ToolName::Agent | ToolName::Task => {
+            (Some(input["subagent_type"].as_str().unwrap_or(DEFAULT_SUBAGENT)), content)
+        }
         // A skill may be written as users type it: `/name`.
         ToolName::Skill => (input["skill"].as_str().map(skill_name), skill_name(content)),
         _ => (None, content),

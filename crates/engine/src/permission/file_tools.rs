@@ -213,6 +213,8 @@ pub(super) fn is_covered_by_rule(rule: &SourcedRule, target: &TargetPath, worksp
         names.all(|name| written.contains(&name.as_str()))
     };
     let file_name = real.file_name().map(comparable).unwrap_or_default();
-    let needs_own_name = is_in_repository(real) || workspace.is_target_of_guarded_link(real);
+    // A rule that names `.git` means what is in it.
+    let is_unnamed = guarded_names(real).next().is_none();
+    let needs_own_name = is_unnamed && is_in_repository(real) || workspace.is_target_of_guarded_link(real);
     target.names().all(named) && (written.contains(&file_name.as_str()) || !needs_own_name)
 }

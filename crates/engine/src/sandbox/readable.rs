@@ -1,11 +1,11 @@
 //! Paths that a command may read besides the session's folders.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::CommandContext;
 use crate::path::{TargetPath, resolve};
+use crate::text_file;
 
 /// System folders: programs, libraries, configuration.
 const SYSTEM_FOLDERS: [&str; 12] = [
@@ -97,13 +97,18 @@ fn git_settings(context: &CommandContext<'_>) -> Vec<PathBuf> {
     let is_own =
         |file: &Path| resolve(file).is_some_and(|real| !context.folders.iter().any(|folder| real.starts_with(folder)));
     while let Some(file) = files.get(at).filter(|_| at < MAX_GIT_SETTINGS) {
-        let text = Some(file).filter(|file| is_own(file)).and_then(|file| fs::read_to_string(file).ok());
+        let text = Some(file).filter(|file| is_own(file)).and_then(|file| read_text(file));
         let text = text.unwrap_or_default();
         let named: Vec<PathBuf> = text.lines().filter_map(|line| named_settings_file(line, file, context)).collect();
         files.extend(named);
         at += 1;
     }
     files
+}
+
+/// Reads a file of git; `None` if it is too large, which a project may have made it.
+fn read_text(path: &Path) -> Option<String> {
+    text_file::read(path, None, text_file::MAX_BYTES).ok()
 }
 
 /// Returns the file that a line of git configuration names, if any.
@@ -132,7 +137,7 @@ fn external_git_folders(folder: &Path) -> Vec<PathBuf> {
     // A cloned repository may contain a `.git` file that names any folder. The folder of a
     // real worktree names the file in turn.
     let named = |file: &Path| {
-        let text = fs::read_to_string(file).ok().filter(|text| text.len() < 4096)?;
+        let text = read_text(file).filter(|text| text.len() < 4096)?;
         Some(PathBuf::from(text.trim_end().trim_start_matches("gitdir: ")))
     };
     let Some(own) = named(&git) else { return Vec::new() };
@@ -155,7 +160,7 @@ fn submodule_git_folder(git: &Path, named: &Path) -> Option<PathBuf> {
     let own = folder.join(named).canonicalize().ok()?;
     let is_module = |above: &Path| own.starts_with(above.join(".git/modules")) && above.join(".git/HEAD").exists();
     folder.ancestors().skip(1).find(|above| is_module(above))?;
-    let settings = fs::read_to_string(own.join("config")).ok()?;
+    let settings = read_text(&own.join("config"))?;
     let mut worktrees = settings.lines().filter_map(|line| {
         let (key, value) = line.split_once('=')?;
         key.trim().eq_ignore_ascii_case("worktree").then(|| own.join(value.trim()).canonicalize().ok())?
@@ -165,6 +170,7 @@ fn submodule_git_folder(git: &Path, named: &Path) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::symlink;
 
     use super::*;
@@ -184,6 +190,17 @@ mod tests {
         assert_eq!(external_git_folders(&root.join("sub")), [own, root.join("sub/.git")]);
         // The file of another folder names it too.
         assert_eq!(external_git_folders(&root.join("other")), Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn a_large_git_file_is_not_read() {
+        let temp = tempfile::tempdir().unwrap();
+        let git = temp.path().join(".git");
+        fs::write(&git, "gitdir: /x\n").unwrap();
+        assert!(read_text(&git).is_some());
+        // Takes no space on the disk.
+        fs::File::create(&git).unwrap().set_len(1 << 40).unwrap();
+        assert!(read_text(&git).is_none() && external_git_folders(temp.path()).is_empty());
     }
 
     #[test]

@@ -4,9 +4,11 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use serde::de::Error as _;
 use serde_json::Value;
 
 use super::{KnownSettings, SettingSource, SettingsError, SettingsLayer, parse_layer};
+use crate::permission::EffectiveMode;
 use crate::sandbox;
 use crate::text_file;
 
@@ -72,6 +74,12 @@ pub(super) fn layer_from_host(json: &str) -> Result<SettingsLayer, SettingsError
     };
     known.permissions.deny = given.permissions.deny;
     known.permissions.ask = given.permissions.ask;
+    known.permissions.mode_limit = match given.permissions.default_mode.as_deref() {
+        Some(word) => Some(EffectiveMode::parse(word).ok_or_else(|| {
+            invalid(serde_json::Error::custom(format!("permissions.defaultMode: there is no mode '{word}'")))
+        })?),
+        None => None,
+    };
     known.permissions.disable_bypass_permissions_mode = given.permissions.disable_bypass_permissions_mode;
     known.permissions.disable_auto_mode = given.permissions.disable_auto_mode;
     Ok(SettingsLayer { source: SettingSource::Managed, folder: None, raw: all, known })

@@ -62,7 +62,7 @@ fn rules_allow_refuse_and_ask() {
     let path = |path: &str| json!({"file_path": path});
     let here = |name: &str| json!({"file_path": workspace.path_text(name)});
     let url = |url: &str| json!({"url": url});
-    let table: [(&[&str], &str, Value, &str); 74] = [
+    let table: [(&[&str], &str, Value, &str); 75] = [
         (&["allow Read(~/x/**)"], "Read", path("/home/me/x/y/z"), "allow"),
         (&["allow Read(~/x/**)"], "Read", path("~/x/y"), "allow"),
         (&["allow Read(~/x/**)"], "Read", path("/home/me/y"), "ask"),
@@ -149,6 +149,7 @@ fn rules_allow_refuse_and_ask() {
         (&["deny Bash"], "Bash", json!({"command": "ls"}), "deny"),
         (&["deny Agent(Explore)"], "Agent", json!({"subagent_type": "Explore"}), "deny"),
         (&["deny Agent(Explore)"], "Agent", json!({"subagent_type": "Plan"}), "allow"),
+        (&["deny Agent(Explore)"], "Agent", json!({"prompt": "x"}), "allow"),
         (&["allow Skill(review)"], "Skill", json!({"skill": "review"}), "allow"),
         (&["allow Skill(review)"], "Skill", json!({"skill": "deploy"}), "ask"),
         (&["allow mcp__fs__read(x)"], "mcp__fs__read", json!({}), "ask"),

@@ -746,6 +746,10 @@ fn allow_rules_do_not_cover_guarded_files_unless_they_name_them() {
     assert_eq!(decide(&["allow Write"], ".claude/worktrees/a/.git/config"), "ask");
     assert_eq!(decide(&["allow Write"], ".claude/worktrees/a/src/main.rs"), "allow");
     assert_eq!(decide(&["allow Edit(.claude/**)"], ".claude/settings.json"), "allow");
+    for name in [".git/HEAD", ".git/objects/x", ".git/refs/x"] {
+        workspace.write(name, "");
+    }
+    assert_eq!(decide(&["allow Edit(.git/**)"], ".git/config"), "allow");
     assert_eq!(decide(&["allow Edit(/.mcp.json)"], ".mcp.json"), "allow");
     assert_eq!(decide(&["allow Write"], "src/main.rs"), "allow");
 }

@@ -136,6 +136,24 @@ fn of_a_hosts_managed_settings_only_what_restricts_counts() {
 }
 
 #[test]
+fn the_mode_of_a_hosts_managed_settings_only_restricts() {
+    let agent = ScriptedAgent::new("hello.yaml");
+    let mode = |managed: &str, flag: &str| {
+        let managed = json!({"permissions": {"defaultMode": managed}}).to_string();
+        let lines = agent.lines(&["hello", "--managed-settings", &managed, "--permission-mode", flag]);
+        let init = lines.into_iter().find(|line| line["subtype"] == "init").unwrap();
+        init["permissionMode"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(mode("plan", "acceptEdits"), "plan");
+    assert_eq!(mode("dontAsk", "auto"), "dontAsk");
+    assert_eq!(mode("acceptEdits", "plan"), "plan");
+    let unknown = r#"{"permissions": {"defaultMode": "careful"}}"#;
+    let output = agent.run(&["hello", "--managed-settings", unknown]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && stderr.contains("there is no mode 'careful'"), "{stderr}");
+}
+
+#[test]
 fn where_only_managed_rules_allow_a_hosts_answer_may_still_deny() {
     let agent = ScriptedAgent::new("touch.yaml");
     let managed = r#"{"allowManagedPermissionRulesOnly": true}"#;
