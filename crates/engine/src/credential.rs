@@ -1,13 +1,17 @@
 //! The source of the API key.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use process_wrap::tokio::CommandWrap;
 use quipu_api::{Credential, KeyHelper};
+use tokio::io::AsyncReadExt as _;
 
 use crate::guarded_paths::python_code::line_runs_python_without_script;
+use crate::process_group::GroupProcess;
 use crate::settings::Settings;
 
 /// The setting that names a command which prints a key.
@@ -15,6 +19,9 @@ const HELPER: &str = "apiKeyHelper";
 
 /// How long a key of the command is used, unless `CLAUDE_CODE_API_KEY_HELPER_TTL_MS` is set.
 const HELPER_TTL: Duration = Duration::from_secs(5 * 60);
+
+/// The most bytes that the command may print.
+const MAX_KEY_BYTES: u64 = 64 << 10;
 
 /// How long the command may run.
 const HELPER_TIMEOUT: Duration = Duration::from_secs(60);
@@ -42,23 +49,40 @@ pub(crate) fn helper(settings: &Settings, env: &BTreeMap<String, String>, cwd: &
 /// Runs the command and returns what it prints. Errors do not quote its output, which may contain the
 /// key.
 async fn run(command: String, env: BTreeMap<String, String>, cwd: PathBuf) -> Result<String, String> {
-    #[expect(clippy::disallowed_methods, reason = "killed when the call is dropped")]
-    let mut shell = tokio::process::Command::new("sh");
-    shell.args(["-c", &command]).env_clear().envs(&env).current_dir(cwd).kill_on_drop(true);
-    // Python code must not import modules of the project.
-    if line_runs_python_without_script(&command) && !env.contains_key("PYTHONSAFEPATH") {
-        shell.env("PYTHONSAFEPATH", "1");
-    }
-    shell.stdin(Stdio::null()).stderr(Stdio::null());
-    let output = match tokio::time::timeout(HELPER_TIMEOUT, shell.output()).await {
+    let shell = CommandWrap::with_new("sh", |shell| {
+        shell.args(["-c", &command]).env_clear().envs(&env).current_dir(cwd);
+        // Python code must not import modules of the project.
+        if line_runs_python_without_script(&command) && !env.contains_key("PYTHONSAFEPATH") {
+            shell.env("PYTHONSAFEPATH", "1");
+        }
+        shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    });
+    let (status, output) = match tokio::time::timeout(HELPER_TIMEOUT, read_output(shell)).await {
         Ok(output) => output.map_err(|error| format!("{HELPER} cannot be run: {error}"))?,
         Err(_) => return Err(format!("{HELPER} did not end within {} s", HELPER_TIMEOUT.as_secs())),
     };
-    let key = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    match output.status.code() {
+    if output.len() as u64 > MAX_KEY_BYTES {
+        return Err(format!("{HELPER} printed more than {} kB", MAX_KEY_BYTES >> 10));
+    }
+    let key = String::from_utf8_lossy(&output).trim().to_owned();
+    match status.code() {
         Some(0) if key.is_empty() => Err(format!("{HELPER} printed nothing")),
         Some(0) => Ok(key),
         Some(code) => Err(format!("{HELPER} failed with exit code {code}")),
         None => Err(format!("{HELPER} was killed")),
     }
+}
+
+/// Runs a command, and returns the beginning of what it prints. It is killed with its children if it prints too much or
+/// if the call is dropped.
+async fn read_output(command: CommandWrap) -> io::Result<(ExitStatus, Vec<u8>)> {
+    let mut shell = GroupProcess::spawn(command)?;
+    let mut output = Vec::new();
+    if let Some(stdout) = shell.take_stdout() {
+        stdout.take(MAX_KEY_BYTES + 1).read_to_end(&mut output).await?;
+    }
+    if output.len() as u64 > MAX_KEY_BYTES {
+        shell.kill();
+    }
+    Ok((shell.wait().await?, output))
 }

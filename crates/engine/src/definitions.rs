@@ -16,15 +16,12 @@ use crate::output_style::{self, OutputStyle};
 use crate::path::{TargetPath, resolve};
 use crate::settings::SettingSource;
 use crate::text_file;
-use crate::tool::HiddenFileFilter;
+use crate::tool::{DEFAULT_SUBAGENT, HiddenFileFilter};
 
 mod arguments;
 
 /// The most commands, skills or subagents of a folder.
 const MAX_FILES: usize = 1000;
-
-/// The subagent of a call that names none.
-pub(crate) const DEFAULT_SUBAGENT: &str = "general-purpose";
 
 /// A slash command or a skill: a prompt with a name.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -118,6 +118,18 @@ impl Hooks {
         Self { hooks: Mutex::new(hooks.collect()), reports_runs: report }
     }
 
+    /// Returns a warning for each hook whose matcher is not valid: it matches at most a tool of this very name.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        let hooks = self.hooks.lock();
+        let invalid = hooks.iter().filter_map(|hook| {
+            let matcher = hook.matcher.as_deref().filter(|matcher| !matches!(*matcher, "" | "*"))?;
+            let error = matcher_pattern(matcher).err()?.to_string();
+            let reason = error.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+            Some(format!("hooks.{}: the matcher '{matcher}' is not valid: {reason}", hook.event))
+        });
+        invalid.collect()
+    }
+
     /// Replaces the callbacks of the host. Callbacks for `SessionStart` and `SessionEnd` are ignored:
     /// the session starts before the host can answer, and ends after.
     pub(crate) fn add_callbacks(&self, given: &Json) -> serde_json::Result<()> {
@@ -231,13 +243,18 @@ impl Hooks {
     }
 }
 
+/// Compiles the matcher of a hook, which is a pattern for the whole name.
+fn matcher_pattern(matcher: &str) -> Result<Regex, regex::Error> {
+    Regex::new(&format!("^(?:{matcher})$"))
+}
+
 impl Hook {
     fn matches(&self, subject: Option<&str>) -> bool {
         let Some(pattern) = self.matcher.as_deref().filter(|pattern| !matches!(*pattern, "" | "*")) else {
             return true;
         };
         let Some(subject) = subject else { return true };
-        let matches = |subject: &str| match Regex::new(&format!("^(?:{pattern})$")) {
+        let matches = |subject: &str| match matcher_pattern(pattern) {
             Ok(pattern) => pattern.is_match(subject),
             Err(_) => pattern == subject,
         };
@@ -364,5 +381,17 @@ mod tests {
         assert!(fits("Task", "Agent") && fits("Agent", "Task") && !fits("Agent", "TaskOutput"));
         assert!(!fits("Write", "NotebookWrite") && !fits("Bash", "BashOutput"));
         assert!(fits("(", "(") && !fits("(", "Bash"));
+        let known = serde_json::from_value(serde_json::json!({"hooks": {"PreToolUse": [
+            {"matcher": "Write(", "hooks": [{"type": "command", "command": "false"}]},
+            {"matcher": "*", "hooks": [{"type": "command", "command": "false"}]},
+        ]}}));
+        let layer = SettingsLayer {
+            source: SettingSource::User,
+            folder: None,
+            raw: serde_json::Value::Null,
+            known: known.unwrap(),
+        };
+        let problems = Hooks::new(&Settings { layers: vec![layer], ..Settings::default() }, false).problems();
+        assert_eq!(problems, ["hooks.PreToolUse: the matcher 'Write(' is not valid: unclosed group"]);
     }
 }

@@ -87,6 +87,7 @@ mod permission;
 mod permission_flow;
 mod permission_store;
 mod private_file;
+mod process_group;
 mod queue;
 mod queue_replay;
 mod request;

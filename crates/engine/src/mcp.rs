@@ -1,6 +1,6 @@
 //! MCP servers of a session: programs, HTTP servers and servers inside the host.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,6 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use parking_lot::{Mutex, MutexGuard};
 use percent_encoding::percent_decode_str;
-use process_wrap::tokio::ChildWrapper;
 use quipu_message::control::response::{McpServerInfo, McpServerStatus, McpTool as Listed};
 use quipu_message::control::setup::{McpConfig, McpServerConfig};
 use quipu_message::user_assistant::ToolUseMeta;
@@ -22,6 +21,7 @@ use crate::definitions::Plugin;
 use crate::error::EngineError;
 use crate::host::Host;
 use crate::options::Options;
+use crate::process_group::GroupProcess;
 use crate::settings::{McpServerMatch, SettingSource, Settings, SettingsLayer};
 use crate::text_file;
 use crate::tool::Tool;
@@ -42,6 +42,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Time that a server has to end before it is killed.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The longest name of a tool that the API accepts.
+const MAX_TOOL_NAME_BYTES: usize = 128;
 
 /// How to connect to a server.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,7 +74,7 @@ enum ConnectionState {
         tools: Vec<Offered>,
         info: Option<McpServerInfo>,
         /// Process of a stdio server.
-        process: Option<Box<dyn ChildWrapper>>,
+        process: Option<GroupProcess>,
     },
     Failed(String),
     Disabled,
@@ -347,6 +350,9 @@ impl McpClients {
                 tools.extend(offered.iter().map(|tool| McpTool::new_shared(&server.name, tool.clone(), peer.clone())));
             }
         }
+        // The API refuses a request with a name that is too long or occurs twice.
+        let mut names = HashSet::new();
+        tools.retain(|tool| tool.name().as_str().len() <= MAX_TOOL_NAME_BYTES && names.insert(tool.name()));
         tools
     }
 
@@ -416,7 +422,7 @@ impl McpClients {
             if let Some(mut program) = program {
                 let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, program.wait()).await;
                 // Its children may still be running.
-                let _ = program.start_kill();
+                program.kill();
             }
         }))
         .await;

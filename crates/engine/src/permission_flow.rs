@@ -219,8 +219,8 @@ impl AgentContext<'_> {
         self.with_target(outcome, call, (&input, target))
     }
 
-    /// Sets the target of an allowed call: the file of the request, or of the changed input, which deny
-    /// rules and limits of the session apply to as well.
+    /// Sets the target of an allowed call, the file of the request or of the changed input, and applies the deny rules
+    /// and limits of the session as they are now.
     fn with_target(
         &self,
         outcome: PermissionOutcome,
@@ -228,13 +228,14 @@ impl AgentContext<'_> {
         (asked, resolved): (&Json, Option<TargetPath>),
     ) -> PermissionOutcome {
         let PermissionOutcome::Allowed { input, decision, hook_outcome, profile, .. } = outcome else { return outcome };
-        if input == *asked {
-            return PermissionOutcome::Allowed { input, target: resolved, decision, hook_outcome, profile };
-        }
-        let target = file_target(&call.name, &input.to_value(), self.workspace);
         // The file that was shown was approved, not where its name leads by now.
-        let is_same = |target: &TargetPath| resolved.as_ref().is_some_and(|resolved| resolved.given == target.given);
-        let target = if target.as_ref().is_some_and(is_same) { resolved } else { target };
+        let is_shown = |target: &TargetPath| resolved.as_ref().is_some_and(|resolved| resolved.given == target.given);
+        let target = match file_target(&call.name, &input.to_value(), self.workspace) {
+            _ if input == *asked => resolved,
+            Some(target) if is_shown(&target) => resolved,
+            target => target,
+        };
+        // Rules and mode may have changed since the request.
         match self.evaluate_rules(&call.name, &input, target.as_ref()) {
             Decision::Deny { message, reason: DecisionReason::Rule { rule, source } } => {
                 self.deny_by_rule(call, message, (&rule, source), hook_outcome)

@@ -281,8 +281,10 @@ impl Launch {
         if scrubs_secrets {
             tool::SECRET_VARIABLES.iter().for_each(|name| drop(hook_env.remove(*name)));
         }
+        let hooks = Hooks::new(&settings, self.options.hook_events);
+        settings.problems.extend(hooks.problems());
         let session = Arc::new(Session {
-            hooks: Hooks::new(&settings, self.options.hook_events),
+            hooks,
             scrubs_secrets,
             mcp,
             host: Arc::new(Host::new(output.clone(), self.options.stream_input)),

@@ -22,14 +22,14 @@ use crate::agent_context::{AgentContext, AgentKind, BackgroundFlag, SubagentIden
 use crate::announce;
 use crate::clock::{Clock, new_id, new_run_id, now_millis};
 use crate::conversation_log::ConversationLog;
-use crate::definitions::{AgentDefinition, AgentOrigin, DEFAULT_SUBAGENT};
+use crate::definitions::{AgentDefinition, AgentOrigin};
 use crate::git;
 use crate::path::resolve_without_links;
 use crate::permission::apply_rules;
 use crate::private_file;
 use crate::session::Session;
 use crate::telemetry::subagent_place;
-use crate::tool::{CallContext, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
+use crate::tool::{CallContext, DEFAULT_SUBAGENT, Tool, ToolDefinition, ToolEffect, ToolOutput, Workspace};
 use crate::tool::{Task, TaskKind, TaskStatus};
 use crate::turn;
 use crate::turn_state::{TurnEnd, TurnState};

@@ -32,6 +32,9 @@ pub use workspace::{
     WorkspaceOptions,
 };
 
+/// The subagent of a call that names none.
+pub(crate) const DEFAULT_SUBAGENT: &str = "general-purpose";
+
 /// Replaces characters that are not allowed in tool names.
 pub(crate) fn sanitise_name(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' }).collect()

@@ -48,8 +48,8 @@ const FOLDER_ENTRIES: [&str; 5] = ["__main__.py", "index.js", "index.mjs", "inde
 /// Words before a folder that is only the current one of other words.
 const BEFORE_FOLDER: &str = "-C --cwd --directory --prefix cd pushd";
 
-/// Words of the shell before a program.
-const BEFORE_PROGRAM: &str = "do then else elif if while until !";
+/// Words before a program.
+const BEFORE_PROGRAM: &str = "do then else elif if while until ! builtin command env exec nohup sudo time";
 
 /// What is not a part of a path for the text of a command, though it may be one of a name.
 const SEPARATORS: [char; 22] =
@@ -82,6 +82,8 @@ struct CommandNames {
     is_anywhere: bool,
     /// Whether it runs files that wildcards mean or that are searched in folders.
     runs_any_file: bool,
+    /// Whether a wildcard means all files of a folder: `cd scripts; for f in *`.
+    has_open_pattern: bool,
     /// Whether it runs text, so that files of any kind may contain code.
     runs_text: bool,
     /// Whether names may lack their endings.
@@ -188,7 +190,7 @@ impl NamedPath {
             contains_word(INTERPRETERS, program) || contains_word(PACKAGE_RUNNERS, program) || is_python(program);
         Self {
             // In `jq . x.json` it is an argument.
-            is_code: contains_word(SHELLS, program) && (program != "." || at == start + 1),
+            is_code: at > start && is_given_to_shell(&words[start..=at]),
             is_folder: runs_folder && !is_text,
             is_cwd: contains_word(BEFORE_FOLDER, before),
             ..Self::default()
@@ -213,12 +215,12 @@ impl CommandNames {
                 self.runs_any_file |= !word.contains('/');
             }
             let found = NamedPath::from_position(words, at, start);
-            if found.is_folder && word == "." {
+            if found.is_folder && [".", "./"].contains(&word.as_str()) {
                 let entry = NamedPath { is_code: true, ..found.clone() };
                 FOLDER_ENTRIES.iter().for_each(|name| self.add_name(name, &entry));
             }
-            if at > 0 && words[at - 1] == "-m" {
-                let module = word.replace('.', "/");
+            if let Some(module) = python_module(words, at) {
+                let module = module.replace('.', "/");
                 self.add_name(&format!("{module}.py"), &found);
                 self.add_name(&format!("{module}/__main__.py"), &found);
             }
@@ -243,11 +245,13 @@ impl CommandNames {
         let options = rest.iter().take_while(|word| word.starts_with('-')).count();
         let operand = rest.get(options);
         let is_code = |option: &String| !option.starts_with("--") && option.contains(['c', 'e']);
-        let runs_operand = is_runner(name) && !rest[..options].iter().any(is_code);
+        let has_code = rest[..options].iter().any(is_code);
+        let runs_operand = is_runner(name) && !has_code;
         let is_unknown = |word: &String| word.contains(UNKNOWN);
         let is_itself = |pair: &[String]| pair[0].starts_with("-exec") && pair[1].starts_with("{}");
         let runs_found = name == "xargs" || name == "find" && rest.iter().any(|word| word.starts_with("-exec"));
-        let takes_text = contains_word(SHELLS, name) && operand.is_none_or(|word| word.starts_with('$'));
+        let is_text = |word: &String| word.starts_with('$') || !has_code && (is_input(word) || is_unknown(word));
+        let takes_text = contains_word(SHELLS, name) && operand.is_none_or(is_text);
         self.runs_any_file |= runs_found
             && (rest.iter().any(|word| is_runner(program_name(word))) || rest.windows(2).any(is_itself))
             || name == "run-parts"
@@ -265,6 +269,7 @@ impl CommandNames {
         let word = home.as_deref().unwrap_or(word);
         let word = word.strip_prefix("/proc/self/cwd/").or(word.strip_prefix("~+/")).unwrap_or(word);
         self.patterns.extend(NamePattern::from_word(word, is_program));
+        self.has_open_pattern |= word.contains('*') && word.chars().all(|c| "*?./".contains(c));
         self.add_name(word, found);
         for part in word.split(SEPARATORS).filter(|part| *part != word) {
             self.add_name(part, found);
@@ -304,7 +309,7 @@ impl CommandNames {
         starts.extend(further);
         let named = |name: &NamedPath| in_folders(&name.text, &starts);
         let files = self.names.iter().filter(|name| !name.is_data()).flat_map(named).filter(|path| path.is_file());
-        let runs_folder = |name: &&NamedPath| name.is_folder || self.runs_any_file && !name.is_cwd;
+        let runs_folder = |name: &&NamedPath| self.runs_folder(name);
         let named_folders = self.names.iter().filter(runs_folder).flat_map(named);
         let patterns = self.patterns.iter().filter(|pattern| pattern.is_run || self.runs_any_file);
         let pattern_folders = patterns.clone().filter(|pattern| !pattern.folder.is_empty());
@@ -351,9 +356,13 @@ impl CommandNames {
         let is_in_folder = |end: usize| {
             all[..end].ends_with(wanted) && end > file.outside && self.contains_folders(file, end - wanted.len())
         };
-        let runs_folder = name.is_folder || self.runs_any_file && !name.is_cwd;
         let is_entry = name.is_folder && all.last().is_some_and(|last| FOLDER_ENTRIES.contains(&last.as_str()));
-        runs_folder && (file.may_be_script() || is_entry) && (wanted.len()..all.len()).any(is_in_folder)
+        self.runs_folder(name) && (file.may_be_script() || is_entry) && (wanted.len()..all.len()).any(is_in_folder)
+    }
+
+    /// Whether files in the folder that a name means may be run.
+    fn runs_folder(&self, name: &NamedPath) -> bool {
+        name.is_folder || self.runs_any_file && (!name.is_cwd || self.has_open_pattern)
     }
 
     fn is_meant(&self, file: &FileParts<'_>, pattern: &NamePattern) -> bool {
@@ -443,6 +452,33 @@ fn after_closing(text: &str, open: char, close: char) -> &str {
         }
     }
     ""
+}
+
+/// Whether a shell before the last of the words may run the file that it names. In `jq . x.json` the dot is an argument.
+fn is_given_to_shell(words: &[String]) -> bool {
+    let is_shell = |(at, word): (usize, &String)| match program_name(word) {
+        "." => at == 0 && words.len() == 2,
+        name => contains_word(SHELLS, name),
+    };
+    words.iter().enumerate().take(words.len() - 1).any(is_shell)
+}
+
+/// Whether an operand of a shell is its input.
+fn is_input(word: &str) -> bool {
+    word == "-" || word.starts_with("/dev/") || word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Returns the module of Python that a word may name: `-m x`, `-mx`, `-um x`.
+fn python_module(words: &[String], at: usize) -> Option<&str> {
+    let after_letter = |option: &'_ str| -> Option<usize> {
+        let end = option.find('m')? + 1;
+        (end > 1 && option.starts_with('-') && option[1..end].bytes().all(|byte| byte.is_ascii_alphabetic()))
+            .then_some(end)
+    };
+    let word = words[at].as_str();
+    let attached = after_letter(word).map(|end| &word[end..]).filter(|module| !module.is_empty());
+    let is_next = at > 0 && after_letter(&words[at - 1]) == Some(words[at - 1].len());
+    attached.or(is_next.then_some(word))
 }
 
 /// Whether a program runs the file after its options.

@@ -1,9 +1,10 @@
 //! Running a command as a hook.
 
+use std::io;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessGroup};
+use process_wrap::tokio::CommandWrap;
 use quipu_message::Json;
 use quipu_message::hook::AnyHookOutput;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
@@ -11,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{HookEnvironment, HookRun};
 use crate::guarded_paths::python_code::line_runs_python_without_script;
+use crate::process_group::GroupProcess;
 
 /// The exit code of a hook that blocks.
 const BLOCKING_EXIT_CODE: i32 = 2;
@@ -24,7 +26,7 @@ const OUTPUT_GRACE: Duration = Duration::from_millis(200);
 /// Runs a command in a shell, with the hook input on its stdin.
 pub(super) async fn run(command: &str, input: &Json, patience: Duration, with: HookEnvironment<'_>) -> HookRun {
     let mut ran = HookRun { command: command.to_owned(), is_command: true, ..HookRun::default() };
-    let mut shell = match HookProcess::start(command, input, with) {
+    let mut shell = match start(command, input, with) {
         Ok(shell) => shell,
         Err(error) => {
             ran.failure = Some(error.to_string());
@@ -33,7 +35,7 @@ pub(super) async fn run(command: &str, input: &Json, patience: Duration, with: H
     };
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let ended = tokio::select! {
-        ended = shell.wait(&mut stdout, &mut stderr) => Some(ended),
+        ended = wait(&mut shell, &mut stdout, &mut stderr) => Some(ended),
         () = tokio::time::sleep(patience) => {
             ran.failure = Some(format!("not done in {} s", patience.as_secs_f64()));
             None
@@ -56,63 +58,45 @@ pub(super) async fn run(command: &str, input: &Json, patience: Duration, with: H
     ran
 }
 
-/// A shell and its children, which are killed when it is dropped.
-struct HookProcess {
-    child: Box<dyn ChildWrapper>,
-    has_ended: bool,
+/// Starts the shell.
+fn start(command: &str, input: &Json, with: HookEnvironment<'_>) -> io::Result<GroupProcess> {
+    let mut shell = GroupProcess::spawn(CommandWrap::with_new("sh", |shell| {
+        shell.args(["-c", command]).env_clear().envs(with.env).env("CLAUDE_PROJECT_DIR", with.project_folder);
+        shell.current_dir(with.root);
+        // Otherwise `python3 -c 'import json'` imports a `json.py` of the project.
+        if line_runs_python_without_script(command) && !with.env.contains_key("PYTHONSAFEPATH") {
+            shell.env("PYTHONSAFEPATH", "1");
+        }
+        shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    }))?;
+    if let Some(mut stdin) = shell.take_stdin() {
+        let text = format!("{}\n", input.text());
+        // A hook may ignore its input.
+        tokio::spawn(async move { stdin.write_all(text.as_bytes()).await });
+    }
+    Ok(shell)
 }
 
-impl HookProcess {
-    fn start(command: &str, input: &Json, with: HookEnvironment<'_>) -> std::io::Result<Self> {
-        let mut wrap = CommandWrap::with_new("sh", |shell| {
-            shell.args(["-c", command]).env_clear().envs(with.env).env("CLAUDE_PROJECT_DIR", with.project_folder);
-            shell.current_dir(with.root);
-            // Otherwise `python3 -c 'import json'` imports a `json.py` of the project.
-            if line_runs_python_without_script(command) && !with.env.contains_key("PYTHONSAFEPATH") {
-                shell.env("PYTHONSAFEPATH", "1");
-            }
-            shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        });
-        let mut child = wrap.wrap(ProcessGroup::leader()).spawn()?;
-        if let Some(mut stdin) = child.stdin().take() {
-            let text = format!("{}\n", input.text());
-            // A hook may ignore its input.
-            tokio::spawn(async move { stdin.write_all(text.as_bytes()).await });
+/// Waits until the shell ends, and reads its output.
+async fn wait(shell: &mut GroupProcess, stdout: &mut Vec<u8>, stderr: &mut Vec<u8>) -> io::Result<ExitStatus> {
+    let (out, err) = (shell.take_stdout(), shell.take_stderr());
+    let exited = CancellationToken::new();
+    let late = async {
+        exited.cancelled().await;
+        tokio::time::sleep(OUTPUT_GRACE).await;
+    };
+    let reading = async {
+        tokio::select! {
+            _ = async { tokio::join!(read_capped(out, stdout), read_capped(err, stderr)) } => {}
+            () = late => {}
         }
-        Ok(Self { child, has_ended: false })
-    }
-
-    /// Waits until it ends, and returns its output.
-    async fn wait(&mut self, stdout: &mut Vec<u8>, stderr: &mut Vec<u8>) -> std::io::Result<ExitStatus> {
-        let (out, err) = (self.child.stdout().take(), self.child.stderr().take());
-        let exited = CancellationToken::new();
-        let late = async {
-            exited.cancelled().await;
-            tokio::time::sleep(OUTPUT_GRACE).await;
-        };
-        let reading = async {
-            tokio::select! {
-                _ = async { tokio::join!(read_capped(out, stdout), read_capped(err, stderr)) } => {}
-                () = late => {}
-            }
-        };
-        let waiting = async {
-            let status = self.child.wait().await;
-            exited.cancel();
-            status
-        };
-        let (status, ()) = tokio::join!(waiting, reading);
-        self.has_ended = true;
+    };
+    let waiting = async {
+        let status = shell.wait().await;
+        exited.cancel();
         status
-    }
-}
-
-impl Drop for HookProcess {
-    fn drop(&mut self) {
-        if !self.has_ended {
-            let _ = self.child.start_kill();
-        }
-    }
+    };
+    tokio::join!(waiting, reading).0
 }
 
 /// Reads to the end, and returns the beginning.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::process::Stdio;
 use std::time::Duration;
 
-use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop, ProcessGroup};
+use process_wrap::tokio::CommandWrap;
 use quipu_message::Json;
 use quipu_message::control::response::McpServerInfo;
 use reqwest::header::{HeaderName, HeaderValue};
@@ -18,6 +18,7 @@ use super::sdk_transport::SdkTransport;
 use super::stdio_transport::StdioTransport;
 use super::{ConnectionState, McpEndpoint, McpEnvironment};
 use crate::guarded_paths::python_code::runs_python_without_script;
+use crate::process_group::GroupProcess;
 use crate::tool::SECRET_VARIABLES;
 
 type McpService = RunningService<RoleClient, ()>;
@@ -75,15 +76,15 @@ async fn list_tools(service: &McpService) -> Result<Vec<Tool>, ServiceError> {
     Ok(tools)
 }
 
-/// Opens the transport; for a program also returns its process, which is killed on drop.
+/// Opens the transport; for a program also returns its process, which is killed on drop with its children.
 async fn open_connection(
     environment: &McpEnvironment<'_>,
     ServerToConnect { name, endpoint, manifest, is_of_project }: ServerToConnect<'_>,
-) -> Result<(McpService, Option<Box<dyn ChildWrapper>>), String> {
+) -> Result<(McpService, Option<GroupProcess>), String> {
     let failed = |error: ClientInitializeError| error.to_string();
     let running = match endpoint {
         McpEndpoint::Stdio { command, args, env } => {
-            let mut program = CommandWrap::with_new(command, |program| {
+            let program = CommandWrap::with_new(command, |program| {
                 program.args(args).envs(env).current_dir(environment.root);
                 program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
                 // The program is searched there, and not in folders of the session.
@@ -103,8 +104,8 @@ async fn open_connection(
                 }
             });
             let cannot_start = |error: std::io::Error| format!("cannot start {command}: {error}");
-            let mut child = program.wrap(ProcessGroup::leader()).wrap(KillOnDrop).spawn().map_err(cannot_start)?;
-            let (Some(output), Some(input)) = (child.stdout().take(), child.stdin().take()) else {
+            let mut child = GroupProcess::spawn(program).map_err(cannot_start)?;
+            let (Some(output), Some(input)) = (child.take_stdout(), child.take_stdin()) else {
                 return Err(format!("cannot start {command}: it has no input or output"));
             };
             let running = serve_client((), StdioTransport::new(output, input)).await.map_err(failed)?;

@@ -10,10 +10,9 @@ use serde_json::Value;
 
 use super::rules::SourcedRule;
 use super::{Behavior, EffectiveMode, Rule, RuleSet, RuleSource, bash, file_tools, web};
-use crate::definitions::DEFAULT_SUBAGENT;
 use crate::path::TargetPath;
 use crate::sandbox::SandboxProfile;
-use crate::tool::Workspace;
+use crate::tool::{DEFAULT_SUBAGENT, Workspace};
 
 /// Result of evaluating a tool call.
 #[derive(Debug, Clone, PartialEq)]

@@ -149,6 +149,28 @@ fn files_that_a_command_only_reads_are_left_out() {
 }
 
 #[test]
+fn folders_modules_and_data_are_found_however_they_are_run() {
+    for command in ["cd hooks.d && for s in *; do sh $s; done", "cd hooks.d; for s in ./*; do . $s; done"] {
+        check(command, &["hooks.d/10-a", "hooks.d/x.sh"], &["src/10-a", "hooks.d/notes.md"]);
+    }
+    for command in ["python3 -mtools.check", "python3 -um tools.check", "python3 -Im tools.check x"] {
+        check(command, &["tools/check.py", "tools/check/__main__.py"], &["tools/other.py"]);
+    }
+    check("node ./", &["index.js"], &["other.js"]);
+    for command in [
+        "f=env.txt; . ./$f",
+        "command . ./env.txt",
+        "bash -O extglob env.txt",
+        "bash 0<env.txt",
+        "bash /dev/stdin <env.txt",
+        "nohup sh -x env.txt",
+    ] {
+        check(command, &["env.txt"], &["other.txt"]);
+    }
+    check("python3 tools/x.py env.txt", &["tools/x.py"], &["env.txt"]);
+}
+
+#[test]
 fn links_to_scripts_are_followed() {
     let temp = tempfile::tempdir().unwrap();
     let root = temp.path().canonicalize().unwrap();

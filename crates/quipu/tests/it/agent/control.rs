@@ -53,6 +53,30 @@ fn settings_of_a_flag_take_effect_at_once() {
 }
 
 #[test]
+fn rules_that_change_while_a_request_is_open_apply_to_its_call() {
+    let deny = json!({"subtype": "apply_flag_settings", "settings": {"permissions": {"deny": ["Bash(touch:*)"]}}});
+    let plan = json!({"subtype": "set_permission_mode", "mode": "plan"});
+    let deny_with_answer = json!([{"type": "addRules", "behavior": "deny", "destination": "session",
+                                   "rules": [{"toolName": "Bash", "ruleContent": "touch:*"}]}]);
+    for (change, updates) in [(Some(deny), json!([])), (Some(plan), json!([])), (None, deny_with_answer)] {
+        let agent = ScriptedAgent::new("touch.yaml");
+        let mut process = agent.spawn(&["--permission-prompt-tool", "stdio"]);
+        process.send_prompt("touch it");
+        let asked = process.read_until(|line| line["request"]["subtype"] == "can_use_tool");
+        if let Some(change) = &change {
+            assert_eq!(request(&mut process, change.clone())["subtype"], "success");
+        }
+        let allow =
+            json!({"behavior": "allow", "updatedInput": asked["request"]["input"], "updatedPermissions": updates});
+        process.send(json!({"type": "control_response", "response":
+            {"subtype": "success", "request_id": asked["request_id"], "response": allow}}));
+        assert_eq!(process.read_result()["permission_denials"].as_array().unwrap().len(), 1, "{change:?}");
+        process.end();
+        assert!(!agent.folder.path.join("made").exists(), "{change:?}");
+    }
+}
+
+#[test]
 fn only_a_folder_below_the_sessions_own_is_opened_and_only_once() {
     let agent = ScriptedAgent::new("hello.yaml");
     agent.write("repo/CLAUDE.md", "The inner rules.");

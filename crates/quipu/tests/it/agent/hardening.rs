@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::scripted_agent::{STREAM, ScriptedAgent};
+use super::scripted_agent::{AgentProcess, STREAM, ScriptedAgent};
 
 /// A model that calls Bash once.
 fn runs(command: &str) -> ScriptedAgent {
@@ -507,10 +507,20 @@ fn running(word: &str) -> Vec<PathBuf> {
 #[test]
 #[cfg(target_os = "linux")]
 fn every_signal_that_ends_the_agent_leaves_no_child_and_a_closed_turn() {
-    for (index, (signal, number)) in
-        [("HUP", 1), ("QUIT", 3), ("USR1", 10), ("USR2", 12), ("ALRM", 14), ("TERM", 15), ("XCPU", 24)]
-            .into_iter()
-            .enumerate()
+    for (index, (signal, number)) in [
+        ("HUP", 1),
+        ("QUIT", 3),
+        ("ABRT", 6),
+        ("USR1", 10),
+        ("USR2", 12),
+        ("ALRM", 14),
+        ("TERM", 15),
+        ("XCPU", 24),
+        ("XFSZ", 25),
+        ("SYS", 31),
+    ]
+    .into_iter()
+    .enumerate()
     {
         let word = format!("98765.{index}");
         let agent = runs(&format!("sleep {word} & sleep {word}"));
@@ -533,6 +543,35 @@ fn every_signal_that_ends_the_agent_leaves_no_child_and_a_closed_turn() {
         assert_eq!(running(&word), Vec::<PathBuf>::new(), "{signal}");
         let file = fs::read_to_string(agent.session_file()).unwrap();
         assert!(file.contains("tool_result"), "{signal}: {file}");
+    }
+}
+
+/// `sh` starts `sleep` as a child, because another command follows.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_signal_ends_the_children_of_key_helpers_and_starting_servers() {
+    let helper = r#"{"apiKeyHelper": "sleep 98764.1; echo key"}"#;
+    let server = r#"{"mcpServers": {"slow": {"command": "sh", "args": ["-c", "sleep 98764.2; true"]}}}"#;
+    for (args, word) in [(["--settings", helper], "98764.1"), (["--mcp-config", server], "98764.2")] {
+        let agent = runs("true");
+        let mut command = agent.command(&[&STREAM[..], &args].concat());
+        command.env_remove("ANTHROPIC_API_KEY");
+        let mut process = AgentProcess::start(command);
+        process.send_prompt("go");
+        let runs =
+            || running(word).into_iter().any(|path| fs::read(path.join("comm")).is_ok_and(|name| name == b"sleep\n"));
+        let started = std::time::Instant::now();
+        while !runs() {
+            assert!(started.elapsed().as_secs() < 10, "{word}");
+            std::thread::yield_now();
+        }
+        assert!(Command::new("kill").args(["-s", "TERM", &process.child.id().to_string()]).status().unwrap().success());
+        process.end();
+        let ended = std::time::Instant::now();
+        while runs() && ended.elapsed().as_secs() < 2 {
+            std::thread::yield_now();
+        }
+        assert!(!runs(), "{word}");
     }
 }
 

@@ -242,3 +242,17 @@ fn commands_that_are_not_here_ask_no_model() {
     // With a flag before it, it is a prompt.
     assert_eq!(String::from_utf8_lossy(&agent.run(&["-p", "doctor"]).stdout), "Yes.\n");
 }
+
+#[test]
+fn names_of_tools_are_offered_once_and_only_if_the_api_accepts_them() {
+    let agent = ScriptedAgent::new("hello.yaml");
+    let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
+    let tools = [tool("a b"), tool("a.b"), tool("c"), tool("c"), tool(&"x".repeat(200))];
+    let listed = r#"[{"name": "echo", "description": "Echoes", "inputSchema": schema}]"#;
+    agent.write("server.py", &MCP_SERVER.replace(listed, &json!(tools).to_string()));
+    agent.lines(&["hello", "--mcp-config", &json!({"mcpServers": {"s": server()}}).to_string()]);
+    let body: Value = serde_json::from_str(&agent.server.requests().last().unwrap().body).unwrap();
+    let names = body["tools"].as_array().unwrap().iter().filter_map(|tool| tool["name"].as_str());
+    let offered: Vec<&str> = names.filter(|name| name.contains("__s__")).collect();
+    assert_eq!(offered, ["mcp__s__a_b", "mcp__s__c"]);
+}

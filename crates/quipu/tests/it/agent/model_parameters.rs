@@ -229,6 +229,10 @@ fn a_command_of_the_settings_gives_the_key() {
     let out = run(&["hi"], "");
     let stdout = String::from_utf8_lossy(&out.stdout);
     assert!(stdout.contains("apiKeyHelper failed with exit code 3") && !stdout.contains("key-number"), "{stdout}");
+    agent.write(".claude/settings.json", r#"{"apiKeyHelper": "head -c 1G /dev/zero | tr '\\0' x"}"#);
+    let out = run(&["hi"], "");
+    let stdout = String::from_utf8_lossy(&out.stdout);
+    assert!(stdout.contains("apiKeyHelper printed more than 64 kB"), "{stdout}");
 }
 
 #[test]
