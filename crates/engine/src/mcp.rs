@@ -16,6 +16,8 @@ use quipu_message::{Block, Json, Maybe, ToolName};
 use rmcp::RoleClient;
 use rmcp::model::{ReadResourceRequestParams, ReadResourceResult, Tool as Offered};
 use rmcp::service::{Peer, RunningService};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::definitions::Plugin;
 use crate::error::EngineError;
@@ -84,6 +86,10 @@ enum ConnectionState {
 #[derive(Default)]
 pub(crate) struct McpClients {
     servers: Mutex<BTreeMap<String, McpConnection>>,
+    /// Ends what is being connected.
+    closing: CancellationToken,
+    /// What is being connected.
+    connecting: TaskTracker,
 }
 
 impl McpClients {
@@ -261,8 +267,9 @@ impl McpClients {
         let patience = set.map_or(CONNECT_TIMEOUT, Duration::from_millis);
         let connecting = pending.into_iter().map(|(name, endpoint, manifest, is_of_project)| async move {
             let server = connect::ServerToConnect { name: &name, endpoint: &endpoint, manifest, is_of_project };
-            let standing = connect::connect(environment, server, patience).await;
-            (name, standing)
+            let connect = self.connecting.track_future(connect::connect(environment, server, patience));
+            let standing = self.closing.run_until_cancelled(connect).await;
+            (name, standing.unwrap_or_else(|| ConnectionState::Failed("the session ended".to_owned())))
         });
         let mut failures = Vec::new();
         for (name, standing) in join_all(connecting).await {
@@ -412,6 +419,10 @@ impl McpClients {
 
     /// Disconnects all servers; programs that do not end in time are killed with their children.
     pub(crate) async fn close(&self) {
+        self.closing.cancel();
+        self.connecting.close();
+        // Otherwise a program that was just started would outlive the agent.
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.connecting.wait()).await;
         let servers = std::mem::take(&mut *self.lock());
         let parting = servers.into_values().filter_map(|server| match server.state {
             ConnectionState::Connected { service: running, process: program, .. } => Some((running, program)),
