@@ -1,5 +1,6 @@
 //! The capture proxy between an agent and the API.
 
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -49,14 +50,10 @@ impl RunningCapture {
 
 /// Creates the file. Its name is the time; another chat may have taken the same one.
 fn create_log(options: &CaptureOptions, upstream: &str, now: Timestamp) -> Result<(PathBuf, CaptureLog), String> {
-    let mut result = Err("cannot capture calls: no name is free".to_owned());
     for seconds in 0..MAX_NAMES {
         let time = now.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(now);
         let names = options.folder.new_capture(time).map_err(|error| format!("cannot capture calls: {error}"))?;
         let (path, session_list) = names;
-        if path.exists() {
-            continue;
-        }
         let log = CaptureLog::create(
             &path,
             &LogOptions {
@@ -66,10 +63,11 @@ fn create_log(options: &CaptureOptions, upstream: &str, now: Timestamp) -> Resul
                 session_list: Some(session_list),
             },
         );
-        result = log
-            .map(|log| (path.clone(), log))
-            .map_err(|error| format!("cannot write the capture {}: {error}", path.display()));
-        break;
+        match log {
+            Ok(log) => return Ok((path, log)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(format!("cannot write the capture {}: {error}", path.display())),
+        }
     }
-    result
+    Err("cannot capture calls: no name is free".to_owned())
 }
