@@ -1,6 +1,7 @@
 //! Guarded paths: files that control what programs and agents do (git hooks, shell start-up
 //! files, agent settings). No mode but `bypassPermissions` and no broad rule allows changing them.
 
+use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
@@ -157,24 +158,46 @@ pub(crate) fn is_agent_folder_name(name: &OsStr) -> bool {
 
 /// Whether a path is guarded: as given, after its links are resolved, or as one of these links.
 pub(crate) fn is_guarded(target: &TargetPath, home: GuardedHome<'_>) -> bool {
-    let named = |path: &Path| guarded_names(path).next().is_some() || home.hidden_name(path).is_some();
-    target.names().any(|path| named(path) || is_in_repository(path))
-        || target.real.as_ref().is_some_and(|real| is_target_of_guarded_link(real, home))
+    GuardedFiles::new(home).contains(target)
 }
 
-/// Whether a link with a guarded name directly in a folder of the session, one in such a guarded folder
-/// (`.git/hooks/pre-commit`) or in a folder on `PATH`, or one in the session's settings, leads to the path; also
-/// through a folder that contains further links.
+/// The guarded files of a session, to look up several paths.
+pub(crate) struct GuardedFiles<'a> {
+    home: GuardedHome<'a>,
+    link_targets: OnceCell<Vec<PathBuf>>,
+}
+
+impl<'a> GuardedFiles<'a> {
+    pub(crate) fn new(home: GuardedHome<'a>) -> Self {
+        Self { home, link_targets: OnceCell::new() }
+    }
+
+    /// As [`is_guarded`].
+    pub(crate) fn contains(&self, target: &TargetPath) -> bool {
+        let named = |path: &Path| guarded_names(path).next().is_some() || self.home.hidden_name(path).is_some();
+        let link_targets = || self.link_targets.get_or_init(|| targets_of_guarded_links(self.home));
+        target.names().any(|path| named(path) || is_in_repository(path))
+            || target.real.as_ref().is_some_and(|real| link_targets().iter().any(|target| real.starts_with(target)))
+    }
+}
+
+/// Whether a guarded link leads to the path ([`targets_of_guarded_links`]).
 pub(crate) fn is_target_of_guarded_link(real: &Path, home: GuardedHome<'_>) -> bool {
+    targets_of_guarded_links(home).iter().any(|target| real.starts_with(target))
+}
+
+/// Returns what links lead to that have a guarded name directly in a folder of the session, are in such a guarded folder
+/// (`.git/hooks/pre-commit`) or in a folder on `PATH`, or in the session's settings; also through a folder that
+/// contains further links.
+fn targets_of_guarded_links(home: GuardedHome<'_>) -> Vec<PathBuf> {
     let is_guarded = |path: &PathBuf| path.file_name().is_some_and(|name| has_guarded_name(Path::new(name)));
     let guarded = home.folders.iter().flat_map(|folder| entries(folder)).filter(is_guarded);
     let settings = home.settings_folders.iter().flat_map(|folder| settings_paths(folder));
     let is_inside = |folder: &&PathBuf| home.folders.iter().any(|session| folder.starts_with(session));
     let programs = home.config_paths.programs.iter().filter(is_inside).cloned();
     let leads_to_session = |target: &Path| home.folders.iter().any(|folder| folder.starts_with(target));
-    links_to_follow(guarded.chain(settings).chain(programs), leads_to_session)
-        .iter()
-        .any(|link| resolve(link).is_some_and(|target| !leads_to_session(&target) && real.starts_with(target)))
+    let links = links_to_follow(guarded.chain(settings).chain(programs), leads_to_session);
+    links.iter().filter_map(|link| resolve(link)).filter(|target| !leads_to_session(target)).collect()
 }
 
 /// Returns the links among some paths and in the folders there, and those in the folders that these links lead to,
@@ -227,7 +250,7 @@ pub(crate) fn has_guarded_name(path: &Path) -> bool {
 
 /// Whether a path is in a folder that git treats as a repository whatever its name, or would
 /// turn the folder into one: it contains `HEAD`, with `objects` and `refs` or with
-/// `commondir`, which says where these are.
+/// `commondir`, which says where these are. So is one with the settings for such a folder.
 pub(crate) fn is_in_repository(path: &Path) -> bool {
     path.ancestors().any(is_directly_in_repository)
 }
@@ -236,8 +259,7 @@ pub(crate) fn is_in_repository(path: &Path) -> bool {
 fn is_directly_in_repository(path: &Path) -> bool {
     path.parent().is_some_and(|folder| {
         // What a link leads to may appear later.
-        let has = |name: &str| path.ends_with(name) || has_entry(folder, name);
-        has("HEAD") && (has("commondir") || has("objects") && has("refs"))
+        is_repository_with(|name| path.ends_with(name) || has_entry(folder, name))
     })
 }
 
@@ -252,8 +274,12 @@ fn has_entry(folder: &Path, name: &str) -> bool {
 
 /// Whether git treats a folder as a repository whatever its name.
 pub(crate) fn is_repository_folder(folder: &Path) -> bool {
-    let has = |name: &str| has_entry(folder, name);
-    has("HEAD") && (has("commondir") || has("objects") && has("refs"))
+    is_repository_with(|name| has_entry(folder, name))
+}
+
+/// As [`is_repository_folder`], for a folder that has these names.
+fn is_repository_with(has: impl Fn(&str) -> bool) -> bool {
+    has("HEAD") && has("commondir") || has("objects") && has("refs") && (has("HEAD") || has("config"))
 }
 
 /// Whether a file or folder decides which programs git runs in the repository that contains it, or

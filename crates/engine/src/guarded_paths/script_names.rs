@@ -17,8 +17,8 @@ use super::{comparable, entries, links_to_follow};
 #[cfg(test)]
 mod tests;
 
-/// Endings that a name without an ending may mean in JavaScript and Python.
-const MODULE_ENDINGS: [&str; 7] = ["js", "mjs", "cjs", "ts", "tsx", "mts", "py"];
+/// Endings that a name without an ending may mean in JavaScript, Python, Ruby, Perl and Lua.
+const MODULE_ENDINGS: [&str; 10] = ["js", "mjs", "cjs", "ts", "tsx", "mts", "py", "rb", "pm", "lua"];
 
 /// Endings of files that are not run, unless a shell is given the file.
 const DATA_ENDINGS: [&str; 16] = [
@@ -40,7 +40,7 @@ const INTERPRETERS: &str = "awk bun deno expect lua node perl php ruby run-parts
 const PACKAGE_RUNNERS: &str = "bunx npx";
 
 /// Programs that search modules without endings.
-const MODULE_RUNNERS: &str = "bun bunx deno node ts-node tsx";
+const MODULE_RUNNERS: &str = "bun bunx deno lua node perl ruby ts-node tsx";
 
 /// What `node FOLDER` and `python FOLDER` run.
 const FOLDER_ENTRIES: [&str; 5] = ["__main__.py", "index.js", "index.mjs", "index.ts", "package.json"];
@@ -113,6 +113,8 @@ struct NamePattern {
     folder: String,
     /// Whether it is run: it is the program, or its last part is a name.
     is_run: bool,
+    /// Whether a shell runs it, whatever its ending.
+    is_code: bool,
 }
 
 impl ScriptNames {
@@ -190,7 +192,9 @@ impl NamedPath {
             contains_word(INTERPRETERS, program) || contains_word(PACKAGE_RUNNERS, program) || is_python(program);
         Self {
             // In `jq . x.json` it is an argument.
-            is_code: at > start && is_given_to_shell(&words[start..=at]),
+            is_code: at == start && words[at].contains('/')
+                || is_shell_file(&words[at])
+                || at > start && is_given_to_shell(&words[start..=at]),
             is_folder: runs_folder && !is_text,
             is_cwd: contains_word(BEFORE_FOLDER, before),
             ..Self::default()
@@ -268,7 +272,7 @@ impl CommandNames {
         let home = word.strip_prefix("~/").map(|below| context.home.join(below).to_string_lossy().into_owned());
         let word = home.as_deref().unwrap_or(word);
         let word = word.strip_prefix("/proc/self/cwd/").or(word.strip_prefix("~+/")).unwrap_or(word);
-        self.patterns.extend(NamePattern::from_word(word, is_program));
+        self.patterns.extend(NamePattern::from_word(word, is_program, found.is_code));
         self.has_open_pattern |= word.contains('*') && word.chars().all(|c| "*?./".contains(c));
         self.add_name(word, found);
         for part in word.split(SEPARATORS).filter(|part| *part != word) {
@@ -367,7 +371,7 @@ impl CommandNames {
 
     fn is_meant(&self, file: &FileParts<'_>, pattern: &NamePattern) -> bool {
         let runs = pattern.is_run || self.runs_any_file;
-        runs && file.may_be_script() && pattern.matcher.is_match(file.parts.join("/"))
+        runs && (pattern.is_code || file.may_be_script()) && pattern.matcher.is_match(file.parts.join("/"))
     }
 }
 
@@ -383,7 +387,7 @@ const UNKNOWN: [char; 6] = ['*', '?', '[', '$', '`', '{'];
 
 impl NamePattern {
     /// Reads a word in which only the shell knows some part; `None` if there is none, or if no part is known.
-    fn from_word(word: &str, is_program: bool) -> Option<Self> {
+    fn from_word(word: &str, is_program: bool, is_code: bool) -> Option<Self> {
         if !word.contains(UNKNOWN) {
             return None;
         }
@@ -400,6 +404,7 @@ impl NamePattern {
             matcher: glob.compile_matcher(),
             folder,
             is_run: is_program && !word.starts_with('*') || !last.contains(['*', '?', '{']),
+            is_code: is_code && !last.contains(['*', '?', '{']),
         })
     }
 }
@@ -461,6 +466,11 @@ fn is_given_to_shell(words: &[String]) -> bool {
         name => contains_word(SHELLS, name),
     };
     words.iter().enumerate().take(words.len() - 1).any(is_shell)
+}
+
+/// Whether a word names a script that shells run when they start: `BASH_ENV=x`.
+fn is_shell_file(word: &str) -> bool {
+    ["BASH_ENV=", "ENV="].iter().any(|variable| word.starts_with(variable))
 }
 
 /// Whether an operand of a shell is its input.

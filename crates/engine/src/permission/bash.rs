@@ -6,6 +6,7 @@
 //! mistake of the parser can lead to a question but not to a permission. Commands that
 //! are allowed because they only read still run in a read-only sandbox.
 
+use std::cell::LazyCell;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
@@ -19,10 +20,10 @@ use super::file_tools::is_covered_by_rule;
 use super::rules::SourcedRule;
 use super::shell::{self, Redirect, Script, ShellParseError, SimpleCommand, Word};
 use super::{Behavior, EffectiveMode, Rule, RuleSource, file_tools};
-use crate::guarded_paths::has_guarded_name;
 use crate::path::TargetPath;
 use crate::sandbox::{NameUse, SandboxProfile};
-use file_names::{possible_file_names, rule_names_file};
+use file_names::{NamedFiles, possible_file_names};
+use guarded_names::changed_guarded_file;
 use known_commands::CommandEffect;
 use pattern::CommandPattern;
 pub(super) use pattern::matches_wildcards;
@@ -33,6 +34,7 @@ use profile::{choose_profile, is_below_git_root, is_naming_command, unsandboxed_
 mod encoding;
 mod expanded_words;
 mod file_names;
+mod guarded_names;
 mod known_commands;
 mod pattern;
 mod possible_commands;
@@ -115,10 +117,8 @@ fn evaluate_command(ctx: &PermissionContext<'_>, command: &str) -> Decision {
     let folders = script.map_or(PossibleCwds(None), |script| PossibleCwds::from_script(script, ctx.workspace));
     // A text that cannot be parsed is compared as code.
     let as_code = PossibleCommands::from_code(command);
-    let concerns = |rule: &SourcedRule| {
-        rule_names_command(rule, command, possible)
-            || rule_names_file(rule, possible.unwrap_or(&as_code), ctx, &folders)
-    };
+    let files = LazyCell::new(|| NamedFiles::new(possible.unwrap_or(&as_code), ctx, &folders));
+    let concerns = |rule: &SourcedRule| rule_names_command(rule, command, possible) || files.match_rule(rule);
     if let Some(rule) = ctx.find_rule(Behavior::Deny, concerns) {
         return deny_by_rule(rule);
     }
@@ -148,7 +148,7 @@ fn evaluate_command(ctx: &PermissionContext<'_>, command: &str) -> Decision {
         return unclear.unwrap_or(allowed);
     }
     match script {
-        Ok(script) => match evaluate_commands(ctx, script, &folders, command, last_command) {
+        Ok(script) => match evaluate_with_or_without_rules(ctx, script, &folders, command, last_command) {
             // Without a sandbox nothing limits the parts of the command that were not understood.
             allowed @ Decision::Allow { profile, .. } if !profile.is_sandboxed() => {
                 unclear.or_else(|| ask_if_files_unclear(ctx, possible, &folders)).unwrap_or(allowed)
@@ -158,6 +158,24 @@ fn evaluate_command(ctx: &PermissionContext<'_>, command: &str) -> Decision {
         },
         Err(error) => decide_unparsed(ctx, error),
     }
+}
+
+/// Evaluates the commands of a script, and if they are not allowed, also without the allow rules: a rule for one of
+/// them excludes the sandbox, in which all of them may be allowed without a rule.
+fn evaluate_with_or_without_rules(
+    ctx: &PermissionContext<'_>,
+    script: &Script,
+    folders: &PossibleCwds,
+    text: &str,
+    last_command: u64,
+) -> Decision {
+    let decision = evaluate_commands(ctx, script, folders, text, last_command);
+    if matches!(decision, Decision::Allow { .. }) || ctx.find_rule(Behavior::Allow, |_| true).is_none() {
+        return decision;
+    }
+    let rules = ctx.rules.without(Behavior::Allow);
+    let without = evaluate_commands(&PermissionContext { rules: &rules, ..*ctx }, script, folders, text, last_command);
+    if matches!(without, Decision::Allow { .. }) { without } else { decision }
 }
 
 /// Decides about a command that a rule contains literally. Git in it is the session's repository, as for other
@@ -477,12 +495,14 @@ fn inspect_words<'a>(
         // A rule for git covers the session's repository, not another one that may run programs.
         let alone = Script {
             commands: vec![SimpleCommand { words: words.to_vec(), ..SimpleCommand::default() }],
+            loop_words: script.loop_words.clone(),
             ..Script::default()
         };
         let possible = PossibleCommands::from_script(&alone);
         let uses_git = possible.as_ref().is_none_or(PossibleCommands::may_run_git);
         let elsewhere = uses_git && !folders.are_of_session_repository(ctx.workspace, possible.as_ref());
-        return match changed_guarded_file(ctx, rule, inner, folders) {
+        let guarded = possible.as_ref().and_then(|possible| changed_guarded_file(ctx, rule, possible, folders));
+        return match guarded {
             Some(path) => CommandFinding::NotAllowed { path: Some((path, true)) },
             None if vague || elsewhere || evaluates_code(inner) => CommandFinding::NotAllowed { path: None },
             None => CommandFinding::AllowedByRule(rule),
@@ -530,24 +550,6 @@ fn inspect_words<'a>(
             None => CommandFinding::NotAllowed { path: first_path(true) },
         },
     }
-}
-
-/// Returns a guarded file that a command may change which a rule allows, unless the rule names the file:
-/// `git log --output=.git/config`, `find . -fprint .envrc`.
-fn changed_guarded_file(
-    ctx: &PermissionContext<'_>,
-    rule: &SourcedRule,
-    words: &[Word],
-    folders: &PossibleCwds,
-) -> Option<PathBuf> {
-    let rule = rule.rule.content.as_deref().unwrap_or_default();
-    let cwd = [ctx.workspace.cwd()];
-    let folders = folders.0.as_deref().unwrap_or(&cwd);
-    let names = known_commands::changed_names(words).into_iter().filter(|word| !rule.contains(word));
-    let names = names.flat_map(possible_file_names);
-    let mut paths = names.flat_map(|name| folders.iter().map(move |folder| folder.join(&*name)));
-    let may_be_guarded = |path: &PathBuf| has_guarded_name(path) || path.symlink_metadata().is_ok();
-    paths.find(|path| may_be_guarded(path) && ctx.workspace.contains(path) && ctx.workspace.is_guarded(path))
 }
 
 /// Whether a command is a builtin that runs code in its words: `test -v 'a[$(x)]'`.

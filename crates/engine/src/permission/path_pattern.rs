@@ -308,7 +308,7 @@ fn alternatives(pattern: &str, allows: bool) -> Vec<Option<String>> {
 
 /// Returns the patterns that `{a,b}` in a pattern means, the pattern itself if it has no such braces; `None` if
 /// there are more than [`MAX_ALTERNATIVES`].
-fn expand_braces(pattern: &str) -> Option<Vec<String>> {
+pub(super) fn expand_braces(pattern: &str) -> Option<Vec<String>> {
     let mut expanded = Vec::new();
     let mut open = vec![pattern.to_owned()];
     let mut bytes = 0;

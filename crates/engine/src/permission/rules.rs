@@ -75,6 +75,11 @@ impl RuleSet {
         self.rules.iter().filter(move |rule| rule.behavior == behavior)
     }
 
+    /// Returns the rules without those of one behavior.
+    pub(super) fn without(&self, behavior: Behavior) -> Self {
+        Self { rules: self.rules.iter().filter(|rule| rule.behavior != behavior).cloned().collect() }
+    }
+
     /// Applies an update to the rules or to the folders of the workspace, or returns the mode
     /// that it sets.
     ///

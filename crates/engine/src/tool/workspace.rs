@@ -18,7 +18,7 @@ use super::{FetchScope, LinkTargets, PageCache, TaskList};
 use crate::clock::random_id;
 use crate::guarded_paths::config_paths::{self, ConfigPaths, ConfigSources, ScriptVariables};
 use crate::guarded_paths::script_names::ScriptNames;
-use crate::guarded_paths::{self, GuardedHome};
+use crate::guarded_paths::{self, GuardedFiles, GuardedHome};
 use crate::path::{self, TargetPath, resolve, resolve_without_links};
 use crate::sandbox::{self, CommandContext, Sandbox};
 
@@ -109,10 +109,16 @@ struct SharedWorkspace {
     options: WorkspaceOptions,
 }
 
+impl SharedWorkspace {
+    /// Removes the folder for outputs if it is empty: hosts may still read files that were reported to them.
+    fn remove_empty_folder(&self) {
+        let _ = std::fs::remove_dir(&self.output_folder);
+    }
+}
+
 impl Drop for SharedWorkspace {
     fn drop(&mut self) {
-        // Only removes an empty folder: hosts may still read files that were reported to them.
-        let _ = std::fs::remove_dir(&self.output_folder);
+        self.remove_empty_folder();
     }
 }
 
@@ -368,6 +374,14 @@ impl Workspace {
         self.is_target_guarded(&TargetPath::new(path))
     }
 
+    /// Returns the first of some paths in the session's folders that is guarded.
+    pub(crate) fn find_guarded(&self, mut paths: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
+        self.with_home(|home| {
+            let guarded = GuardedFiles::new(home);
+            paths.find(|path| self.contains(path) && guarded.contains(&TargetPath::new(path)))
+        })
+    }
+
     /// As [`is_guarded`](Self::is_guarded), for a path as it was resolved: its links may lead elsewhere by now.
     pub(crate) fn is_target_guarded(&self, target: &TargetPath) -> bool {
         self.with_home(|home| guarded_paths::is_guarded(target, home))
@@ -457,6 +471,8 @@ impl Workspace {
         for path in saved.filter(|path| self.shared.owns_output_folder && !kept.contains(path)) {
             let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
         }
+        // Tasks that the program does not wait for may hold the workspace until it exits.
+        self.shared.remove_empty_folder();
     }
 
     /// Returns the background tasks.

@@ -136,6 +136,11 @@ fn deny_rules_match_commands_that_other_programs_run() {
     let (workspace, _outside) = workspace_with_links();
     let rules = ["allow Bash", "deny Bash(rm:*)", "deny Bash(git push:*)"];
     let refused = [
+        // options of git, and arguments, in code
+        "perl -e 'system \"git -C . push origin main\"'",
+        "node -e 'spawn(\"git\", [\"-C\", \".\", \"push\"])'",
+        "perl -e 'system \"git\", @ARGV' push origin main",
+        "npm run env -- rm x",
         // options that hold a whole command
         "env -S'rm x'",
         "env '-Srm x'",
@@ -681,82 +686,5 @@ async fn patterns_with_many_braces_do_not_overflow_the_stack() {
         let input = json!({"file_path": workspace.path("b"), "content": ""});
         let decision = workspace.evaluate(PermissionMode::Default, &rules, "Write", &input);
         assert_eq!(decision_word(&decision), expected);
-    }
-}
-
-/// Without a sandbox a rule for a program would allow it to change what decides which programs run.
-#[test]
-fn commands_that_rules_allow_are_asked_about_if_they_write_guarded_files() {
-    let workspace = TestWorkspace::new();
-    for name in [".git/config", ".husky/_/a", ".npmrc", "x"] {
-        workspace.write(name, "");
-    }
-    let programs =
-        ["git log:*", "git diff:*", "git add:*", "git commit:*", "find:*", "cp:*", "rm:*", "sort:*", "cat:*"];
-    let rules: Vec<String> = programs.iter().map(|program| format!("allow Bash({program})")).collect();
-    let rules: Vec<&str> = rules.iter().map(String::as_str).collect();
-    let decide = |rules: &[&str], command: &str| workspace.bash_decision(PermissionMode::Default, rules, command);
-    for command in [
-        "git log -1 --output=.git/config --format=x",
-        "git log -1 --output .envrc",
-        "git diff --output=sub/.envrc",
-        "find . -maxdepth 0 -fprintf .git/config x",
-        "find . -fprint .claude/settings.json",
-        "find .husky -delete",
-        "cp x .envrc",
-        "cp -t .git/hooks x",
-        "rm .npmrc",
-        "sort -o.envrc x",
-    ] {
-        assert_eq!(decide(&rules, command), "ask", "{command}");
-    }
-    for command in [
-        "git log -1 --output=log.txt",
-        "git diff .npmrc",
-        "git add .claude/settings.json",
-        "git commit -m .envrc",
-        "find . -maxdepth 0 -fprintf made x",
-        "cat .npmrc",
-        "cp x y",
-    ] {
-        assert_eq!(decide(&rules, command), "allow", "{command}");
-    }
-    assert_eq!(decide(&["allow Bash(cp x .envrc)"], "cp x .envrc"), "allow");
-    assert_eq!(decide(&["allow Bash(cp * .envrc)"], "cp x .envrc"), "allow");
-    assert_eq!(decide(&["allow Bash"], "cp x .envrc"), "allow");
-}
-
-/// Only the words of a command are compared in this mode, but in every folder and with every value that they name.
-#[test]
-fn rules_for_files_match_words_in_the_folders_and_values_of_a_line() {
-    let workspace = TestWorkspace::new();
-    for name in [".env", "secrets/key", "src/a"] {
-        workspace.write(name, "");
-    }
-    let rules = ["deny Read(.env)", "deny Read(secrets/**)"];
-    let decide = |command: &str| workspace.bash_decision(PermissionMode::BypassPermissions, &rules, command);
-    for command in [
-        "cat /proc/$$/cwd/.env",
-        "cat \"/proc/$$/cwd/secrets/key\"",
-        "cat < /proc/$$/cwd/.env",
-        "cd -P secrets; cat key",
-        "cd -- secrets; cat key",
-        "command cd secrets; cat key",
-        "builtin cd secrets; cat key",
-        "pushd secrets; cat key",
-        "cd src; cd ../secrets; cat key",
-        "for i in 1; do cd secrets; cat key; done",
-        "bash -c 'cd secrets; cat key'",
-        "cd \"$PWD/secrets\" && cat key",
-        "env -C secrets cat key",
-        "tar -C secrets -cf - key",
-        "tar --directory=secrets -cf - key",
-        "d=secrets; cat \"$d/key\"",
-        "for d in secrets; do cat \"$d/key\"; done",
-    ] {
-        assert_eq!(decide(command), "deny", "{command}");
-    }
-    for command in ["cd src; cat a", "d=src; cat $d/a", "cat /proc/$$/cwd/src/a", "tar -C src -cf - a"] {
-        assert_eq!(decide(command), "allow", "{command}");
     }
 }

@@ -629,3 +629,28 @@ fn a_text_runs_in_one_profile_or_asks() {
         assert_eq!(profile(mode, command), expected, "{mode}: {command}");
     }
 }
+
+/// A rule for a command never makes a line asked about, or denied, that runs without the rule.
+#[test]
+fn what_runs_in_the_sandbox_without_rules_does_so_with_them() {
+    let workspace = TestWorkspace::new();
+    for name in ["a.txt", "src/a.txt", "package.json"] {
+        workspace.write(name, "");
+    }
+    let rules = ["allow Bash(cat:*)", "allow Bash(ls:*)", "allow Bash(mkdir:*)"];
+    for (mode, commands) in [
+        (
+            PermissionMode::Default,
+            ["cat package.json | jq .name", "for f in *.txt; do echo $f; cat \"$f\"; done", "(cd src && ls)"],
+        ),
+        (PermissionMode::Plan, ["cat a.txt", "ls", "cat a.txt | wc -l"]),
+        (PermissionMode::AcceptEdits, ["mkdir x && touch x/y", "ls src > names", "cat a.txt"]),
+    ] {
+        for command in commands {
+            assert_eq!(workspace.bash_decision(mode, &[], command), "allow", "{mode} {command}");
+            assert_eq!(workspace.bash_decision(mode, &rules, command), "allow", "{mode} {command}");
+        }
+    }
+    assert_eq!(workspace.bash_decision(PermissionMode::Plan, &rules, "mkdir x"), "deny");
+    assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, "ls | make"), "ask");
+}

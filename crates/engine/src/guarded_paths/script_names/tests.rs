@@ -205,3 +205,21 @@ fn links_to_scripts_are_followed() {
     check("cd scripts && sh c.sh", &["scripts/c.sh"]);
     check("eslint scripts/*.sh; cat y.txt", &[]);
 }
+
+#[test]
+fn what_is_run_as_code_is_no_data_whatever_its_ending() {
+    for command in [
+        "./x.txt",
+        "chmod +x x.txt; ./x.txt",
+        "BASH_ENV=x.txt bash -c true",
+        "BASH_ENV=\"$PWD/x.txt\" bash -c true",
+        "export BASH_ENV=x.txt; bash -c true",
+        "ENV=x.txt sh -i",
+        ". \"$ROOT/x.txt\"",
+    ] {
+        check(command, &["x.txt"], &["y.txt"]);
+    }
+    check("ruby -r./lib/foo x.rb", &["lib/foo.rb", "x.rb"], &["lib/bar.rb"]);
+    check("lua -l foo x.lua", &["foo.lua"], &[]);
+    check("cat \"$ROOT/x.txt\" | wc -l", &[], &["x.txt"]);
+}

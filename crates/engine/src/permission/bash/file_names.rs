@@ -13,7 +13,7 @@ use super::possible_cwds::PossibleCwds;
 use crate::path::{MAX_PATH_BYTES, TargetPath, without_dots};
 use crate::permission::decision::PermissionContext;
 use crate::permission::file_tools;
-use crate::permission::path_pattern::{PathPattern, PatternFolders};
+use crate::permission::path_pattern::{PathPattern, PatternFolders, expand_braces};
 use crate::permission::rules::SourcedRule;
 use crate::permission::shell::Word;
 
@@ -23,44 +23,53 @@ const MAX_SHORT_OPTIONS: usize = 1024;
 /// The most folders, and values of variables, that names are joined to.
 const MAX_FOLDERS: usize = 32;
 
-/// Whether a command names a file that a rule about files matches, in any folder it may run in.
-pub(super) fn rule_names_file(
-    rule: &SourcedRule,
-    possible: &PossibleCommands,
-    ctx: &PermissionContext<'_>,
-    folders: &PossibleCwds,
-) -> bool {
-    let forbids_reading = match (&rule.rule.tool, &rule.rule.content) {
-        (ToolName::Read, Some(_)) => true,
-        (name, Some(_)) if file_tools::is_edit_tool(name) => false,
-        _ => return false,
-    };
-    let Some(pattern) = PathPattern::from_rule(rule, &PatternFolders::new(ctx.workspace)) else { return false };
-    let folders = mentioned_folders(possible, folders.0.clone().unwrap_or_else(|| vec![ctx.workspace.cwd()]));
-    let is_file = |name: &str| {
-        if name.is_empty() {
-            return false;
-        }
-        let home = name.starts_with('~').then(|| ctx.workspace.absolute(name));
-        let paths = folders.iter().map(|folder| folder.join(name)).chain(home);
-        paths.into_iter().any(|path| pattern.matches(&TargetPath::new(path)))
-    };
-    let named = |word: &Word| {
-        let parts = if word.is_literal { Vec::new() } else { known_parts(&word.text, &possible.values) };
-        possible_file_names(&word.text).iter().any(|name| is_file(name)) || parts.iter().any(|part| is_file(part))
-    };
-    let command = |words: &Vec<Word>| {
-        // A command that only reads cannot violate a rule about changes.
-        let reads = known_commands::command_effect(words) == Some(CommandEffect::ReadOnly);
-        let first = words.first().filter(|first| !first.is_literal);
-        let copies = || known_commands::copied_names(words).iter().any(|name| is_file(name));
-        (forbids_reading || !reads) && (words.iter().skip(1).chain(first).any(named) || copies())
-    };
-    let written = |word: &Word| forbids_reading || possible.written_files.contains(word);
-    possible.commands.iter().any(command)
-        || possible.redirect_files.iter().filter(|word| written(word)).any(named)
-        || possible.values.iter().any(named)
-        || possible.foreign_code.iter().any(|code| names_in_code(code).iter().any(|name| is_file(name)))
+/// The names in a command that may be files, and the folders that they may be relative to.
+pub(super) struct NamedFiles<'a> {
+    possible: &'a PossibleCommands,
+    ctx: &'a PermissionContext<'a>,
+    folders: Vec<PathBuf>,
+}
+
+impl<'a> NamedFiles<'a> {
+    pub(super) fn new(possible: &'a PossibleCommands, ctx: &'a PermissionContext<'a>, cwds: &PossibleCwds) -> Self {
+        let cwds = cwds.0.clone().unwrap_or_else(|| vec![ctx.workspace.cwd()]);
+        Self { possible, ctx, folders: file_folders(possible, cwds) }
+    }
+
+    /// Whether a rule about files matches one of the names, in any of the folders.
+    pub(super) fn match_rule(&self, rule: &SourcedRule) -> bool {
+        let Self { possible, ctx, folders } = self;
+        let forbids_reading = match (&rule.rule.tool, &rule.rule.content) {
+            (ToolName::Read, Some(_)) => true,
+            (name, Some(_)) if file_tools::is_edit_tool(name) => false,
+            _ => return false,
+        };
+        let Some(pattern) = PathPattern::from_rule(rule, &PatternFolders::new(ctx.workspace)) else { return false };
+        let is_file = |name: &str| {
+            if name.is_empty() {
+                return false;
+            }
+            let home = name.starts_with('~').then(|| ctx.workspace.absolute(name));
+            let paths = folders.iter().map(|folder| folder.join(name)).chain(home);
+            paths.into_iter().any(|path| pattern.matches(&TargetPath::new(path)))
+        };
+        let named = |word: &Word| {
+            let parts = if word.is_literal { Vec::new() } else { known_parts(&word.text, &possible.values) };
+            possible_file_names(&word.text).iter().any(|name| is_file(name)) || parts.iter().any(|part| is_file(part))
+        };
+        let command = |words: &Vec<Word>| {
+            // A command that only reads cannot violate a rule about changes.
+            let reads = known_commands::command_effect(words) == Some(CommandEffect::ReadOnly);
+            let first = words.first().filter(|first| !first.is_literal);
+            let copies = || known_commands::copied_names(words).iter().any(|name| is_file(name));
+            (forbids_reading || !reads) && (words.iter().skip(1).chain(first).any(named) || copies())
+        };
+        let written = |word: &Word| forbids_reading || possible.written_files.contains(word);
+        possible.commands.iter().any(command)
+            || possible.redirect_files.iter().filter(|word| written(word)).any(named)
+            || possible.values.iter().any(named)
+            || possible.foreign_code.iter().any(|code| names_in_code(code).iter().any(|name| is_file(name)))
+    }
 }
 
 /// Returns the parts of code that may be file names. There they are enclosed in quotes, brackets or the signs that
@@ -80,11 +89,20 @@ fn names_in_code(code: &str) -> BTreeSet<String> {
     };
     let quoted: Vec<String> = names.iter().filter_map(in_slashes).collect();
     names.extend(quoted);
+    // `${x:-name}`
+    let defaults = [":-", ":=", ":+"];
+    let after: Vec<String> = defaults.iter().flat_map(|sign| code.split(sign).skip(1)).map(str::to_owned).collect();
+    names.extend(after.iter().filter_map(|text| text.split(separates).next()).map(str::to_owned));
     names
 }
 
+/// Returns the folders that names in the commands may be relative to, given those that they may run in.
+pub(super) fn file_folders(possible: &PossibleCommands, cwds: Vec<PathBuf>) -> Vec<PathBuf> {
+    named_folders(possible, changed_folders(possible, cwds))
+}
+
 /// Adds the folders that commands change to or are given as theirs (`cd -P a`, `pushd a`, `tar -C a`), in any order.
-fn mentioned_folders(possible: &PossibleCommands, mut folders: Vec<PathBuf>) -> Vec<PathBuf> {
+fn changed_folders(possible: &PossibleCommands, mut folders: Vec<PathBuf>) -> Vec<PathBuf> {
     let changes = |word: &Word| ["cd", "pushd"].contains(&word.text.as_str());
     let is_option = |word: &Word| ["-C", "--chdir", "--directory"].contains(&word.text.as_str());
     let mut names: Vec<&str> = Vec::new();
@@ -106,9 +124,27 @@ fn mentioned_folders(possible: &PossibleCommands, mut folders: Vec<PathBuf>) -> 
     folders
 }
 
+/// Adds the existing folders among all names, because any option or code may tell a program to run there:
+/// `make -sCa`, `d=a; cd "$d"`, `find a -execdir`.
+fn named_folders(possible: &PossibleCommands, mut folders: Vec<PathBuf>) -> Vec<PathBuf> {
+    let words = possible.commands.iter().flatten().chain(&possible.values);
+    let names = words.flat_map(|word| possible_file_names(&word.text)).map(Cow::into_owned);
+    let in_code = possible.foreign_code.iter().flat_map(|code| names_in_code(code));
+    let names: BTreeSet<String> =
+        names.chain(in_code).filter(|name| !name.is_empty() && name.len() <= MAX_PATH_BYTES).collect();
+    let bases = folders.clone();
+    let found = names.iter().flat_map(|name| bases.iter().map(move |base| without_dots(&base.join(name))));
+    for folder in found.filter(|path| path.is_dir()) {
+        if folders.len() < MAX_FOLDERS && !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+    folders
+}
+
 /// Returns what is known of a word that the shell expands, without quotes: the word, and its parts between quotes and
 /// variables, also after one of the values that variables may have. What begins with `/` may be below any folder.
-fn known_parts(source: &str, values: &[Word]) -> Vec<String> {
+pub(super) fn known_parts(source: &str, values: &[Word]) -> Vec<String> {
     let mut parts = vec![source.replace(['\'', '"', '\\'], "")];
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     for (at, part) in source.split('$').enumerate() {
@@ -133,13 +169,14 @@ fn known_parts(source: &str, values: &[Word]) -> Vec<String> {
 /// Returns the parts of a word that may be file names: the word, the text after and between
 /// separators, and the text after each letter of a short option.
 pub(super) fn possible_file_names(word: &str) -> Vec<Cow<'_, str>> {
-    let separates = |c: char| "=:@<>,;{}".contains(c);
+    let separates = |c: char| "=:@<>,;{})".contains(c);
     let mut names = vec![word];
     names.extend(word.match_indices(separates).map(|(at, sign)| &word[at + sign.len()..]));
     names.extend(word.split(separates));
     if word.starts_with('-') && !word.starts_with("--") {
         names.extend(word.char_indices().skip(2).take(MAX_SHORT_OPTIONS).map(|(at, _)| &word[at..]));
     }
+    let expanded = if word.contains('{') { expand_braces(word).unwrap_or_default() } else { Vec::new() };
     // Programs remove quotes in values of options: `-F 'a=@".env"'`.
     let quotes = ['"', '\''];
     let unquoted: Vec<&str> =
@@ -148,6 +185,7 @@ pub(super) fn possible_file_names(word: &str) -> Vec<Cow<'_, str>> {
     let mut names: Vec<Cow<'_, str>> = names.into_iter().map(Cow::Borrowed).collect();
     // The path of a URL follows the name of a host.
     names.extend(word.split_once("://").and_then(|(_, url)| url.find('/').map(|at| url_path(&url[at..]))));
+    names.extend(expanded.into_iter().map(Cow::Owned));
     names.retain(|name| !name.is_empty() && name.len() <= MAX_PATH_BYTES);
     names
 }

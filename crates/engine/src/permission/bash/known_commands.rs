@@ -4,6 +4,7 @@
 //! unknown command is asked about.
 
 use super::possible_commands::program_name;
+use crate::permission::path_pattern::expand_braces;
 use crate::permission::shell::Word;
 
 pub(super) mod git;
@@ -387,13 +388,16 @@ pub(super) fn may_search_files(words: &[Word], is_folder: impl Fn(&str) -> bool)
     if contains_word(ATTRIBUTE_COMMANDS, &name) {
         return false;
     }
-    // `-d recurse`, and long options cut short: `--rec`.
-    let recursive = |option: &&str| match option.strip_prefix("--") {
+    let greps = name.ends_with("grep") && options(rest).iter().any(|option| is_recursive(option));
+    greps || operands(rest).into_iter().any(is_folder)
+}
+
+/// Whether an option of `grep` may make it search folders: `-r`, `-d recurse`, also cut short: `--rec`.
+fn is_recursive(option: &str) -> bool {
+    match option.strip_prefix("--") {
         Some(name) => name.starts_with('r') || name.starts_with('d'),
         None => option.contains(['d', 'r', 'R']),
-    };
-    let greps = name.ends_with("grep") && options(rest).iter().any(recursive);
-    greps || operands(rest).into_iter().any(is_folder)
+    }
 }
 
 /// Whether a command that only reads may follow links inside the folders it names, out of the
@@ -431,7 +435,8 @@ pub(super) fn may_show_named_files(words: &[Word]) -> bool {
     let has_pattern_option = options(rest).iter().any(|option| !option.starts_with("--") && option.contains('e'));
     // The script of `sed`, which only prints lines here, is no file either.
     let patterns = usize::from(name == "sed" || name.ends_with("grep") && !has_pattern_option);
-    named > patterns
+    let searches_folder = name.ends_with("grep") && options(rest).iter().any(|option| is_recursive(option));
+    named > patterns || searches_folder
 }
 
 /// Whether a command may copy or move links: `cp -r`, and `mv` or `git mv` of anything but a file.
@@ -473,28 +478,43 @@ pub(super) fn copied_names(words: &[Word]) -> Vec<String> {
 }
 
 /// Programs besides [`READ_COMMANDS`] and [`CHANGE_COMMANDS`] that write the files they are given.
-const WRITE_COMMANDS: &str = "dd find install ln rsync shred tee truncate unlink";
+const WRITE_COMMANDS: &str = "\
+    bsdtar bzip2 cpio csplit curl dd find gunzip gzip iconv install ln patch rename rsync scp script sed shred sponge \
+    split tar tee truncate unlink unxz unzip wget xxd xz zip zstd";
+
+/// Git subcommands besides whose operands are files that they write.
+const GIT_WRITE_SUBCOMMANDS: [&str; 2] = ["bundle", "config"];
 
 /// Options of git before a file that it writes.
 const GIT_OUTPUT_OPTIONS: [&str; 3] = ["--output", "--output-directory", "-o"];
 
-/// Returns the words of a command that may name files it changes, if the program is known: all unless it only reads, and
+/// Returns the names of files in a command that it may change, if the program is known: all unless it only reads, and
 /// of git those for its output.
-pub(super) fn changed_names(words: &[Word]) -> Vec<&str> {
+pub(super) fn changed_names(words: &[Word]) -> Vec<String> {
     let Some((first, rest)) = words.split_first() else { return Vec::new() };
     let name = program_name(first);
     let texts = || rest.iter().map(|word| word.text.as_str());
     if name == "git" {
-        let follows = rest.windows(2).filter(|pair| GIT_OUTPUT_OPTIONS.contains(&pair[0].text.as_str()));
-        let joined = texts().filter_map(|text| text.strip_prefix("--output").or(text.strip_prefix("-o")));
-        return follows.map(|pair| pair[1].text.as_str()).chain(joined).collect();
+        let is_output = |word: &Word| GIT_OUTPUT_OPTIONS.contains(&word.text.as_str());
+        let follows = rest.windows(2).filter(|pair| is_output(&pair[0])).map(|pair| pair[1].text.as_str());
+        let joined = texts().flat_map(possible_outputs);
+        let is_writer = operands(rest).iter().any(|word| GIT_WRITE_SUBCOMMANDS.contains(word));
+        let named = texts().filter(|_| is_writer).map(str::to_owned);
+        return follows.map(str::to_owned).chain(joined).chain(named).collect();
     }
     let is_known = contains_word(WRITE_COMMANDS, &name)
         || READ_COMMANDS.iter().chain(&CHANGE_COMMANDS).any(|known| known.0 == name);
     match is_known && command_effect(words) != Some(CommandEffect::ReadOnly) {
-        true => texts().collect(),
+        true => texts().map(str::to_owned).collect(),
         false => Vec::new(),
     }
+}
+
+/// Returns the values of git's options for output in a word, which may be one of several that braces mean.
+fn possible_outputs(text: &str) -> Vec<String> {
+    let words = if text.contains('{') { expand_braces(text).unwrap_or_default() } else { vec![text.to_owned()] };
+    let value = |word: &String| word.strip_prefix("--output").or(word.strip_prefix("-o")).map(str::to_owned);
+    words.iter().filter_map(value).collect()
 }
 
 /// Whether a command removes files that it does not name, among which may be files with deny rules.

@@ -2,6 +2,9 @@
 
 use crate::permission::shell::{self, Word};
 
+/// How many words in code may be between `git` and its subcommand.
+const MAX_WORDS_AFTER_GIT: usize = 8;
+
 /// Pattern of a rule, compared with a command as [`shell::format_words`] formats it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CommandPattern {
@@ -92,9 +95,22 @@ fn split_code<'a>(code: &'a str, signs: &str) -> Vec<CodeWord<'a>> {
     words.filter(|(word, _)| !word.is_empty()).collect()
 }
 
-/// Whether words follow each other in code. Programs may be named by their paths.
+/// Whether words follow each other in code. Programs may be named by their paths, and git may have options before its
+/// subcommand.
 fn contains_words(words: &[CodeWord<'_>], lead: &[&str]) -> bool {
-    words.windows(lead.len()).any(|window| window.iter().zip(lead).all(|((word, _), lead)| is_same(word, lead)))
+    let begins = |words: &[CodeWord<'_>], lead: &[&str]| {
+        words.len() >= lead.len() && words.iter().zip(lead).all(|((word, _), lead)| is_same(word, lead))
+    };
+    let between = if matches!(lead, ["git", _, ..]) { MAX_WORDS_AFTER_GIT } else { 0 };
+    (0..words.len()).any(|at| {
+        let mut rests = (at + 1..words.len()).take(between + 1).map(|next| &words[next..]);
+        match lead {
+            [program, rest @ ..] if between > 0 => {
+                is_same(words[at].0, program) && rests.any(|words| begins(words, rest))
+            }
+            _ => begins(&words[at..], lead),
+        }
+    })
 }
 
 /// As [`contains_words`], but a single word must have arguments or be quoted as in Perl, because it may be an

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::path::without_dots;
-use crate::permission::shell::{self, Script, Word};
+use crate::permission::shell::{self, Script, SimpleCommand, Word};
 
 /// Programs that run their arguments as a command, and builtins that define commands.
 const WRAPPERS: &str = "\
@@ -22,12 +22,13 @@ const WRAPPERS: &str = "\
 const INPUT_WRAPPERS: &str = "xargs parallel find fd fdfind";
 
 /// Programs that run the words after a certain argument.
-const RUNNERS: [(&str, &str); 17] = [
+const RUNNERS: [(&str, &str); 18] = [
     ("bundle", "exec"),
     ("conda", "run"),
     ("hatch", "run"),
     ("ip", "exec"),
     // npm accepts its commands cut short.
+    ("npm", "env"),
     ("npm", "ex"),
     ("npm", "exe"),
     ("npm", "exec"),
@@ -113,6 +114,9 @@ const GIT_REMOTE_SUBCOMMANDS: &str = "archive clone fetch fetch-pack grep ls-rem
 const EVALUATORS: &str =
     "let test [ printf read unset mapfile readarray compgen complete hash enable wait getopts bind";
 
+/// Builtins that set variables to what they read.
+const READERS: &str = "read mapfile readarray";
+
 const MAX_NESTING: usize = 6;
 /// Limits on number and total size of commands; a script beyond them counts as not parsed.
 const MAX_COMMANDS: usize = 2000;
@@ -190,6 +194,12 @@ impl PossibleCommands {
                 }
             }
         }
+        let sets_variable =
+            |part: &SimpleCommand| part.words.first().is_some_and(|word| contains_word(READERS, &word.text));
+        if script.commands.iter().any(sets_variable) {
+            let words = script.stdin_texts.iter().flat_map(|text| text.split_whitespace());
+            self.values.extend(words.map(|word| Word { text: word.to_owned(), is_literal: true }));
+        }
         self.runs_unknown |= chooses_git_settings(script);
         let reads = |name: &str| contains_word(SHELLS, name) || is_interpreter(name);
         let is_sed = |word: &Word| contains_word("sed gsed", &program_name(word));
@@ -256,6 +266,10 @@ impl PossibleCommands {
             } else if contains_word(STDIN_INTERPRETERS, without_version(name)) && !contains_word("make gmake", name) {
                 // Code may run the words after it: `perl -e 'exec @ARGV' rm x`.
                 let code = words[1..].iter().position(is_code).map_or(words.len(), |at| at + 2);
+                if code < words.len() {
+                    let texts: Vec<&str> = words[1..].iter().map(|word| word.text.as_str()).collect();
+                    self.add_code(&texts.join(" "));
+                }
                 for at in code..words.len() {
                     if self.is_full() {
                         return;
