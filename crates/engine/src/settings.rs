@@ -222,6 +222,9 @@ const RESTRICTING: [&str; 10] = [
 /// Variables that name the user's own folders.
 const USER_FOLDER_VARIABLES: [&str; 3] = ["HOME", "CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME"];
 
+/// The most deny and ask rules in a settings file of a project, whose author may be anyone.
+const MAX_PROJECT_RESTRICTIONS: usize = 2000;
+
 /// End of the message about an invalid rule.
 const INVALID_RULE_HINT: &str = "is not a rule; write Tool or Tool(pattern)";
 
@@ -256,6 +259,14 @@ pub enum SettingsError {
         /// Text that is not a rule.
         text: String,
     },
+    /// A project has more deny and ask rules than can be compared quickly with every call.
+    #[error("{origin}: permissions: {count} deny and ask rules; a project may have {MAX_PROJECT_RESTRICTIONS}")]
+    TooManyRules {
+        /// File that contains the rules.
+        origin: String,
+        /// Number of the rules.
+        count: usize,
+    },
     /// `--setting-sources` names an unknown source.
     #[error("no setting source '{name}'; there are user, project and local")]
     UnknownSource {
@@ -271,6 +282,7 @@ impl SettingsError {
             Self::Read { .. } => "settings.unreadable",
             Self::Invalid { .. } => "settings.invalid",
             Self::InvalidRule { .. } => "settings.bad_rule",
+            Self::TooManyRules { .. } => "settings.too_many_rules",
             Self::UnknownSource { .. } => "settings.no_source",
         }
     }
@@ -364,9 +376,10 @@ impl Settings {
         }
     }
 
-    /// Whether any layer disables a mode.
+    /// Whether any layer disables a mode. The word is `disable`; a misspelled one counts too, because ignoring it would
+    /// lose a restriction.
     pub(crate) fn disables_mode(&self, mode: EffectiveMode) -> bool {
-        let is_off = |word: &Option<String>| word.as_deref() == Some("disable");
+        let is_off = |word: &Option<String>| word.is_some();
         self.layers.iter().any(|SettingsLayer { known, .. }| match mode {
             EffectiveMode::BypassPermissions => is_off(&known.permissions.disable_bypass_permissions_mode),
             EffectiveMode::Auto => is_off(&known.permissions.disable_auto_mode) || is_off(&known.disable_auto_mode),
@@ -386,6 +399,11 @@ impl Settings {
     fn insert_layer(&mut self, layer: SettingsLayer, origin: &str) -> Result<&KnownSettings, SettingsError> {
         for text in layer.known.permissions.invalid_allow_rules() {
             self.problems.push(format!("{origin}: permissions.allow: '{text}' {INVALID_RULE_HINT}"));
+        }
+        let count = layer.known.permissions.restrictions().count();
+        let is_of_project = matches!(layer.source, SettingSource::Project | SettingSource::Local);
+        if is_of_project && count > MAX_PROJECT_RESTRICTIONS {
+            return Err(SettingsError::TooManyRules { origin: origin.to_owned(), count });
         }
         for (list, text) in layer.known.permissions.restrictions() {
             // One text must not contain several rules, as in flags.
@@ -464,9 +482,10 @@ pub(crate) fn parse_sources(words: Option<&[String]>) -> Result<Vec<SettingSourc
 }
 
 fn parse_layer(source: SettingSource, text: &str) -> serde_json::Result<SettingsLayer> {
-    // Parse from text, so that errors have a line and column.
-    let (all, known) = (serde_json::from_str(text)?, serde_json::from_str(text)?);
-    Ok(SettingsLayer { source, folder: None, raw: all, known })
+    // Parse from text, so that errors have a line and column. Only an object has settings, not `[]`.
+    let all: serde_json::Map<String, Value> = serde_json::from_str(text)?;
+    let known = serde_json::from_str(text)?;
+    Ok(SettingsLayer { source, folder: None, raw: Value::Object(all), known })
 }
 
 /// Whether settings that are not valid may contain restrictions.

@@ -74,6 +74,9 @@ pub(crate) fn find_or_create(
         return Err(format!("{} leads out of the repository", path.display()));
     }
     let branch = format!("worktree-{name}");
+    if root.join(".git").is_dir() && path.join(".git").symlink_metadata().is_ok() && !is_worktree_of(&path, root) {
+        return Err(format!("{} is not a worktree of this repository", path.display()));
+    }
     let head = git.run_for_text(&["rev-parse", "HEAD"]).map_err(|error| format!("no commit to begin from: {error}"))?;
     let is_from_head = match path.join(".git").exists() {
         true => false,

@@ -17,7 +17,7 @@ use quipu_transcript::AppendError;
 use crate::command_list::list_commands;
 use crate::definitions;
 use crate::output_style;
-use crate::path::resolve;
+use crate::path::TargetPath;
 use crate::permission::Behavior;
 use crate::session::Session;
 use crate::text_file;
@@ -158,10 +158,14 @@ pub(super) fn permission_rules_response(session: &Session) -> ListPermissionRule
 }
 
 /// The response to `read_file`; `None` if the file is outside the session's folders, missing, too large or not
-/// a regular file.
+/// a regular file, or if a deny or ask rule names it.
 pub(super) fn read_file(session: &Session, name: &str) -> Option<ReadFileResponse> {
     let path = session.workspace.absolute(name);
-    let real = resolve(&path).filter(|real| session.workspace.contains(real))?;
+    let target = TargetPath::new(&path);
+    let real = target.real.clone().filter(|real| session.workspace.contains(real))?;
+    if session.workspace.hidden_files()(&target) {
+        return None;
+    }
     let bytes = text_file::read_resolved(&real, MAX_FILE_BYTES).ok()?;
     let text = String::from_utf8_lossy(&bytes);
     Some(ReadFileResponse {

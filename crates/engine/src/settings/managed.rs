@@ -5,7 +5,6 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::de::Error as _;
-use serde_json::Value;
 
 use super::{KnownSettings, SettingSource, SettingsError, SettingsLayer, parse_layer};
 use crate::permission::EffectiveMode;
@@ -57,8 +56,7 @@ pub(super) fn load_layers(folder: &Path) -> Result<Vec<SettingsLayer>, SettingsE
 /// Reads the layer of `--managed-settings`, keeping only restrictions.
 pub(super) fn layer_from_host(json: &str) -> Result<SettingsLayer, SettingsError> {
     let invalid = |source| SettingsError::Invalid { origin: "--managed-settings".to_owned(), source };
-    let all: Value = serde_json::from_str(json).map_err(invalid)?;
-    let given: KnownSettings = serde_json::from_str(json).map_err(invalid)?;
+    let SettingsLayer { raw: all, known: given, .. } = parse_layer(SettingSource::Managed, json).map_err(invalid)?;
     let mut sandbox = sandbox::SandboxSettings::default();
     sandbox.merge(&given.sandbox, false);
     let mut known = KnownSettings {

@@ -91,6 +91,7 @@ fn refusals_that_cannot_be_read_are_an_error() {
     check("{broken", "settings.invalid");
     check(r#"{"permissions": {"defaultMode": "plan"}, "env": {"A": []}}"#, "settings.invalid");
     check(r#"{"hooks": {"PreToolUse": {}}}"#, "settings.invalid");
+    check("[]", "settings.invalid");
     // One text is one rule.
     check(r#"{"permissions": {"deny": ["Read(.env),Read(key)"]}}"#, "settings.bad_rule");
     check(r#"{"permissions": {"ask": ["Read(.env) Read(key)"]}}"#, "settings.bad_rule");
@@ -114,6 +115,12 @@ fn restrictions_of_a_project_that_cannot_be_read_are_an_error() {
     assert_eq!(code(r#"{"permissions": {"defaultMode" : "plan""#), Some("settings.invalid"));
     assert_eq!(code(r#"{"permissions": {"deny": ["Bash"]}, "env": 5}"#), Some("settings.invalid"));
     assert_eq!(code(r#"{"permissions": {"allow": ["Bash"]}, "env": 5}"#), None);
+    let rules = |count: usize| {
+        let rules: Vec<String> = (0..count).map(|number| format!("Read(f{number})")).collect();
+        serde_json::json!({"permissions": {"deny": rules}}).to_string()
+    };
+    assert_eq!(code(&rules(2000)), None);
+    assert_eq!(code(&rules(2001)), Some("settings.too_many_rules"));
 }
 
 #[test]

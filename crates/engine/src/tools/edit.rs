@@ -140,7 +140,8 @@ fn replace_text(text: &str, edit: &EditInput, all: bool) -> Result<String, ToolO
     let old = if text.contains(&old) { old } else { edit.old_string.clone() };
     let count = text.matches(old.as_str()).count();
     let replaced = if all { count } else { 1 };
-    let size = (text.len() as u64).saturating_add((replaced as u64).saturating_mul(new.len() as u64));
+    let added = (replaced as u64).saturating_mul(new.len() as u64);
+    let size = ((text.len() - replaced.min(count) * old.len()) as u64).saturating_add(added);
     if count > 0 && size > MAX_FILE_BYTES {
         let max = format_size(MAX_FILE_BYTES);
         return Err(ToolOutput::tool_use_error(format!(
@@ -159,5 +160,19 @@ fn replace_text(text: &str, edit: &EditInput, all: bool) -> Result<String, ToolO
              of the text around it so that it names one place.\nString: {}",
             edit.old_string
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_does_not_grow_is_not_too_large() {
+        let part = |letter: &str| letter.repeat(1 << 20);
+        let (text, new) = (part("a").repeat(40), part("b"));
+        let edit = |new: String| EditInput { old_string: part("a"), new_string: new, ..EditInput::default() };
+        assert_eq!(replace_text(&text, &edit(new), true).unwrap().len(), text.len());
+        assert!(replace_text(&text, &edit(part("b").repeat(2)), true).is_err());
     }
 }

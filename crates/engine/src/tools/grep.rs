@@ -23,6 +23,10 @@ mod search;
 
 /// Maximum number of results if the call sets none.
 const DEFAULT_HEAD_LIMIT: u64 = 250;
+/// Maximum size of a compiled pattern; a search with a larger one may take hours.
+const MAX_PATTERN_BYTES: usize = 4 << 20;
+/// Maximum size of what is computed from a pattern during a search.
+const MAX_PATTERN_CACHE_BYTES: usize = 64 << 20;
 
 /// The Grep tool.
 #[derive(Debug, Clone, Copy)]
@@ -117,6 +121,7 @@ async fn run(input: Value, workspace: &Workspace, call: &CallContext) -> Result<
 fn build_matcher(request: &GrepInput) -> Result<RegexMatcher, grep_regex::Error> {
     let lines = request.multiline.is_true();
     let mut builder = RegexMatcherBuilder::new();
+    builder.size_limit(MAX_PATTERN_BYTES).dfa_size_limit(MAX_PATTERN_CACHE_BYTES);
     builder.case_insensitive(request.ignore_case.is_true()).multi_line(true).dot_matches_new_line(lines);
     if !lines {
         builder.line_terminator(Some(b'\n'));

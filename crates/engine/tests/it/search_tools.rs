@@ -151,3 +151,23 @@ async fn searches_follow_no_links() {
     assert_eq!(success_text(workspace.run_tool("Grep", json!({"pattern": "fn run"})).await), "No files found");
     assert!(!success_text(workspace.run_tool("Glob", json!({"pattern": "**/*"})).await).contains("secret"));
 }
+
+#[tokio::test]
+async fn files_that_are_too_large_to_be_held_are_left_out() {
+    let workspace = TestWorkspace::new();
+    workspace.write("small.rs", "fn run");
+    let large = std::fs::File::create(workspace.path("large.rs")).unwrap();
+    large.set_len(1 << 40).unwrap();
+    for multiline in [false, true] {
+        let found = workspace.run_tool("Grep", json!({"pattern": "fn run", "multiline": multiline})).await;
+        assert_eq!(success_text(found), "Found 1 file\nsmall.rs");
+    }
+}
+
+#[tokio::test]
+async fn patterns_that_would_take_hours_are_refused() {
+    let workspace = TestWorkspace::new();
+    workspace.write("a.txt", "a".repeat(1 << 20));
+    let error = error_text(workspace.run_tool("Grep", json!({"pattern": "(a{1000}){1000}"})).await);
+    assert!(error.contains("The pattern cannot be read"), "{error}");
+}

@@ -16,6 +16,9 @@ const MAX_LINE_BYTES: usize = 500;
 /// Maximum number of lines collected.
 const MAX_LINES: usize = 100_000;
 
+/// Maximum size of a line, and in a search across lines of a file, as for files that are read.
+const MAX_SEARCHED_BYTES: usize = 64 << 20;
+
 /// Matches in one file.
 #[derive(Debug, Default)]
 pub(super) struct FileMatches {
@@ -55,6 +58,7 @@ impl FileSearcher {
         let searcher = SearcherBuilder::new()
             .binary_detection(BinaryDetection::quit(0))
             .multi_line(request.multiline.is_true())
+            .heap_limit(Some(MAX_SEARCHED_BYTES))
             .before_context(context(&request.before))
             .after_context(context(&request.after))
             .build();
@@ -72,7 +76,7 @@ impl FileSearcher {
         self.format.shows_lines
     }
 
-    /// Searches a file at its resolved path; `None` if nothing matches or it cannot be read.
+    /// Searches a file at its resolved path; `None` if nothing matches, or it cannot be read or is too large.
     pub(super) fn search_file(&mut self, path: &Path, name: &str) -> Option<FileMatches> {
         let room = MAX_LINES.checked_sub(self.kept_lines).filter(|room| *room > 0)?;
         let mut lines =

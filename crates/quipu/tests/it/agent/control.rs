@@ -232,10 +232,12 @@ fn servers_of_a_request_are_read_and_allowed_like_those_of_flags() {
 fn only_regular_files_are_read_for_the_host() {
     let agent = ScriptedAgent::new("hello.yaml");
     agent.write("notes", "text");
+    agent.write(".env", "secret");
+    std::os::unix::fs::symlink(".env", agent.folder.path.join("link")).unwrap();
     let pipe = agent.folder.path.join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let mut process = agent.spawn(&[]);
-    for name in ["pipe", ".", "missing", "/etc/passwd"] {
+    let mut process = agent.spawn(&["--disallowedTools", "Read(.env)"]);
+    for name in ["pipe", ".", "missing", "/etc/passwd", ".env", "link"] {
         let response = request(&mut process, json!({"subtype": "read_file", "path": name}));
         assert_eq!(response["error"], format!("read denied: {name}"));
     }

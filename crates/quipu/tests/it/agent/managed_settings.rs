@@ -77,8 +77,13 @@ fn managed_settings_win_over_files_and_flags() {
 fn a_mode_that_is_disabled_cannot_be_used() {
     let agent = ScriptedAgent::new("hello.yaml");
     let managed = agent.folder.path.join("managed");
-    for (word, mode) in [("disableBypassPermissionsMode", "bypassPermissions"), ("disableAutoMode", "auto")] {
-        agent.write("managed/managed-settings.json", &format!(r#"{{"permissions": {{"{word}": "disable"}}}}"#));
+    // A misspelled value counts too.
+    for (word, value, mode) in [
+        ("disableBypassPermissionsMode", "disable", "bypassPermissions"),
+        ("disableBypassPermissionsMode", "Disable", "bypassPermissions"),
+        ("disableAutoMode", "disable", "auto"),
+    ] {
+        agent.write("managed/managed-settings.json", &format!(r#"{{"permissions": {{"{word}": "{value}"}}}}"#));
         let options = Options {
             permission_mode: Some(mode.into()),
             settings: Some(format!(r#"{{"permissions": {{"{word}": "enable"}}}}"#)),
