@@ -1,9 +1,9 @@
 //! Git worktrees below `.claude/worktrees` of the repository, each on a branch of its own: for a session
 //! (`--worktree`), or for a subagent (`isolation: worktree`).
 //!
-//! git runs programs that the configuration of the repository names. If the folder is not trusted, it
-//! runs none of them: no hooks, filters, file system monitor or transport. A repository that keeps
-//! settings or files elsewhere is then rejected.
+//! git runs programs that the configuration of the repository names. Here it runs no hooks and no file system monitor,
+//! and filters only if they are installed programs. If the folder is not trusted, it also runs no filters and no
+//! transport. A repository that keeps settings or files elsewhere is then rejected.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,6 +17,7 @@ use quipu_message::bookkeeping::WorktreeSession;
 
 use crate::error::EngineError;
 use crate::git::git_root;
+use crate::guarded_paths::script_names::is_runner;
 use crate::options::Worktree;
 use crate::path::resolve;
 use crate::text_file;
@@ -116,7 +117,8 @@ pub(crate) fn remove_unchanged(
     let git = Git { root, env, trusted };
     let inside = Git { root: Path::new(&path), env, trusted };
     let is_changed = || -> io::Result<bool> {
-        let status = inside.run_for_text(&["status", "--porcelain", "--untracked-files=all"])?;
+        let status =
+            inside.run_for_text(&["status", "--porcelain", "--untracked-files=all", "--ignore-submodules=dirty"])?;
         Ok(!status.is_empty() || inside.run_for_text(&["rev-parse", "HEAD"])? != head)
     };
     if !trusted && git.uses_external_files()? || is_changed()? {
@@ -161,8 +163,7 @@ const NO_HOOKS: &str = "core.hooksPath=/dev/null";
 
 impl Git<'_> {
     /// Whether the repository keeps its files elsewhere, or settings that [`Git::safe_settings`] does
-    /// not see: which files are included may depend on the branch and the worktree. Hooks in the
-    /// settings, which git has since 2.54, run whatever `core.hooksPath` is.
+    /// not see: which files are included may depend on the branch and the worktree.
     fn uses_external_files(&self) -> io::Result<bool> {
         let git = self.root.join(".git");
         // `commondir` names a folder elsewhere, and alternates those of other repositories.
@@ -217,36 +218,47 @@ impl Git<'_> {
 
     /// Runs git and returns its output.
     fn run_for_text(&self, args: &[&str]) -> io::Result<String> {
-        let harmless = match self.trusted {
-            // Hooks elsewhere may be files of the session, which commands can change.
-            true if self.run(&[], &["config", "--get", "core.hooksPath"])?.status.success() => {
-                vec![NO_HOOKS.to_owned()]
-            }
-            true => Vec::new(),
-            false => self.safe_settings()?,
-        };
-        let out = self.run(&harmless, args)?;
+        let out = self.run(&self.safe_settings()?, args)?;
         if out.status.success() {
             return Ok(String::from_utf8_lossy(&out.stdout).trim_end().to_owned());
         }
         Err(io::Error::other(String::from_utf8_lossy(&out.stderr).trim().to_owned()))
     }
 
-    /// Settings under which git runs nothing that the repository names.
+    /// Settings under which git runs no hooks, and no program that may be a file of the session, which the model can
+    /// change without approval: only filters that are [installed programs](is_installed_program), those of the
+    /// repository only if it is trusted.
     fn safe_settings(&self) -> io::Result<Vec<String>> {
         let mut settings = vec![NO_HOOKS.to_owned(), "core.fsmonitor=false".to_owned()];
-        let args = ["config", "--local", "--includes", "--null", "--name-only", "--get-regexp", r"^filter\."];
+        let args = ["config", "--includes", "--show-scope", "--null", "--get-regexp", r"^(filter|hook)\."];
         let listed = self.run(&[], &args)?;
         // `-c` cannot name a key that is not UTF-8 or contains `=`.
         let unnamed = |_| io::Error::other("git has a filter whose name is not UTF-8, which cannot be turned off");
-        let keys = String::from_utf8(listed.stdout).map_err(unnamed)?;
-        if keys.contains('=') {
-            return Err(io::Error::other("git has a filter with `=` in its name, which cannot be turned off"));
-        }
-        for key in keys.split('\0') {
+        let listed = String::from_utf8(listed.stdout).map_err(unnamed)?;
+        let mut parts = listed.split('\0');
+        while let (Some(scope), Some(entry)) = (parts.next(), parts.next()) {
+            let (key, value) = entry.split_once('\n').unwrap_or((entry, ""));
             // The name between the first and the last dot may hold dots itself.
-            let Some((driver, _)) = key.rsplit_once('.').filter(|(driver, _)| driver.contains('.')) else { continue };
-            settings.extend(["clean=", "smudge=", "process=", "required=false"].map(|rest| format!("{driver}.{rest}")));
+            let Some((driver, setting)) = key.rsplit_once('.').filter(|(driver, _)| driver.contains('.')) else {
+                continue;
+            };
+            let may_run = self.trusted || !["local", "worktree"].contains(&scope);
+            let is_filter = ["clean", "smudge", "process"].contains(&setting) && driver.starts_with("filter.");
+            if is_filter && may_run && is_installed_program(value) {
+                continue;
+            }
+            if driver.contains('=') {
+                return Err(io::Error::other("git has a filter with `=` in its name, which cannot be turned off"));
+            }
+            match is_filter {
+                true => {
+                    let off = [format!("{setting}="), "required=false".to_owned()];
+                    settings.extend(off.map(|rest| format!("{driver}.{rest}")));
+                }
+                // Hooks in the settings run whatever `core.hooksPath` is.
+                false if driver.starts_with("hook.") => settings.push(format!("{driver}.enabled=false")),
+                false => {}
+            }
         }
         Ok(settings)
     }
@@ -260,7 +272,7 @@ impl Git<'_> {
         for name in git_names.into_iter().chain(SECRET_VARIABLES) {
             command.env_remove(name);
         }
-        command.env("GIT_TERMINAL_PROMPT", "0");
+        command.env("GIT_TERMINAL_PROMPT", "0").env("PYTHONSAFEPATH", "1");
         if !self.trusted {
             command.env("GIT_ALLOW_PROTOCOL", "none").env("GIT_NO_LAZY_FETCH", "1");
         }
@@ -269,6 +281,14 @@ impl Git<'_> {
         }
         command.args(args).output()
     }
+}
+
+/// Whether the command of a filter runs a program that is installed and no file of the session: `git-lfs smudge -- %f`.
+fn is_installed_program(command: &str) -> bool {
+    let mut words = command.split_whitespace().map(|word| word.trim_matches('"'));
+    let Some(program) = words.next() else { return true };
+    let is_word = |word: &str| word.chars().all(|c| c.is_ascii_alphanumeric() || "-_%".contains(c));
+    is_word(program) && words.all(is_word) && !is_runner(program)
 }
 
 /// Whether a folder contains a link, a pipe or a device, which git would write through or wait for, or too many
@@ -336,9 +356,32 @@ mod tests {
         assert_eq!((entered.branch.text(), entered.original_branch.text()), (Some("worktree-mine"), Some("main")));
         assert_eq!(fs::read_to_string(path.join("a.txt")).unwrap(), "a");
         assert!(!ran.exists());
-        // The same configuration is the user's where the folder is trusted.
+    }
+
+    /// Filters may be files of the session, also where the folder is trusted.
+    #[test]
+    fn only_installed_programs_run_as_filters_of_a_trusted_repository() {
+        let (temp, root, mut env) = hostile_repository();
+        let ran = temp.path().join("ran");
         enter(&Worktree::New, &root, &env, true).unwrap();
-        assert!(ran.exists());
+        assert!(!ran.exists());
+        let program = temp.path().join("bin/upper");
+        fs::create_dir(program.parent().unwrap()).unwrap();
+        fs::write(&program, format!("#!/bin/sh\ntouch {}; tr a-z A-Z\n", ran.display())).unwrap();
+        fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        env.insert("PATH".to_owned(), format!("{}:{}", temp.path().join("bin").display(), env["PATH"]));
+        let git = Git { root: &root, env: &env, trusted: true };
+        git.run_for_text(&["config", "filter.evil.one.smudge", "upper -- %f"]).unwrap();
+        enter(&Worktree::Named("mine".to_owned()), &root, &env, false).unwrap();
+        assert!(!ran.exists());
+        enter(&Worktree::Named("other".to_owned()), &root, &env, true).unwrap();
+        assert_eq!(fs::read_to_string(root.join(".claude/worktrees/other/a.txt")).unwrap(), "A");
+        for command in ["sh f", "tools/f.sh", "./f", "python3 f.py", "upper; f", "upper $(f)", "\"tools/f\" %f"] {
+            assert!(!is_installed_program(command), "{command}");
+        }
+        for command in ["git-lfs filter-process", "git-lfs clean -- %f", "\"git-crypt\" smudge", "nbstripout", ""] {
+            assert!(is_installed_program(command), "{command}");
+        }
     }
 
     #[test]

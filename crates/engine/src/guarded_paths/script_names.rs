@@ -492,7 +492,7 @@ fn python_module(words: &[String], at: usize) -> Option<&str> {
 }
 
 /// Whether a program runs the file after its options.
-fn is_runner(name: &str) -> bool {
+pub(crate) fn is_runner(name: &str) -> bool {
     contains_word(SHELLS, name) || contains_word(INTERPRETERS, name) || is_python(name)
 }
 

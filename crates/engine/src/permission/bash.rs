@@ -23,7 +23,7 @@ use super::{Behavior, EffectiveMode, Rule, RuleSource, file_tools};
 use crate::path::TargetPath;
 use crate::sandbox::{NameUse, SandboxProfile};
 use file_names::{NamedFiles, possible_file_names};
-use guarded_names::changed_guarded_file;
+use guarded_names::{ChangedFile, changed_file};
 use known_commands::CommandEffect;
 use pattern::CommandPattern;
 pub(super) use pattern::matches_wildcards;
@@ -495,15 +495,15 @@ fn inspect_words<'a>(
         // A rule for git covers the session's repository, not another one that may run programs.
         let alone = Script {
             commands: vec![SimpleCommand { words: words.to_vec(), ..SimpleCommand::default() }],
-            loop_words: script.loop_words.clone(),
             ..Script::default()
         };
         let possible = PossibleCommands::from_script(&alone);
         let uses_git = possible.as_ref().is_none_or(PossibleCommands::may_run_git);
         let elsewhere = uses_git && !folders.are_of_session_repository(ctx.workspace, possible.as_ref());
-        let guarded = possible.as_ref().and_then(|possible| changed_guarded_file(ctx, rule, possible, folders));
-        return match guarded {
-            Some(path) => CommandFinding::NotAllowed { path: Some((path, true)) },
+        let changed = possible.as_ref().and_then(|possible| changed_file(ctx, rule, possible, (script, folders)));
+        return match changed {
+            Some(ChangedFile::Guarded(path)) => CommandFinding::NotAllowed { path: Some((path, true)) },
+            Some(ChangedFile::Unknown) => CommandFinding::NotAllowed { path: None },
             None if vague || elsewhere || evaluates_code(inner) => CommandFinding::NotAllowed { path: None },
             None => CommandFinding::AllowedByRule(rule),
         };

@@ -30,6 +30,8 @@ pub(super) struct PatternFolders {
     session_roots: Vec<PathBuf>,
     /// Further folders of the session, for deny and ask rules.
     further: Vec<PathBuf>,
+    /// If the session works in a git worktree of an agent, the same folders in the repository, for deny and ask rules.
+    originals: Vec<PathBuf>,
     home: Option<PathBuf>,
     /// Folder of the user's settings.
     config: Option<PathBuf>,
@@ -42,6 +44,7 @@ impl PatternFolders {
         let is_further = |folder: &PathBuf| !session_roots.contains(folder);
         Self {
             further: workspace.folders().into_iter().filter(is_further).collect(),
+            originals: original_paths(workspace.root()),
             session_roots,
             home: workspace.home().filter(|home| home.is_absolute()),
             config: workspace.config_folder(),
@@ -95,7 +98,8 @@ impl PathPattern {
                 continue;
             };
             let further = folders.further.iter().filter(|_| !allows && holds_in_all_folders(&content));
-            for session_root in folders.session_roots.iter().chain(further) {
+            let originals = folders.originals.iter().filter(|_| !allows);
+            for session_root in folders.session_roots.iter().chain(further).chain(originals) {
                 let anchor = resolve_anchor(&content, source, allows, session_root, folders);
                 let (root, pattern) = anchor.or_else(|| (!allows).then(every_file))?;
                 let pattern = without_dot_parts(&pattern);

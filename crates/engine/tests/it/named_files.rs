@@ -11,11 +11,11 @@ use crate::TestWorkspace;
 #[test]
 fn commands_that_rules_allow_are_asked_about_if_they_write_guarded_files() {
     let workspace = TestWorkspace::new();
-    for name in [".git/config", ".husky/_/a", ".npmrc", "x", "src/a.rs"] {
+    for name in [".git/config", ".husky/_/a", ".npmrc", "x", "src/a.rs", "envrc"] {
         workspace.write(name, "");
     }
     symlink(workspace.path(".git"), workspace.path("linked")).unwrap();
-    let programs = ["git:*", "find:*", "cp:*", "rm:*", "sort:*", "cat:*", "env:*"];
+    let programs = ["git:*", "find:*", "cp:*", "rm:*", "sort:*", "sed:*", "cat:*", "env:*"];
     let rules: Vec<String> = programs.iter().map(|program| format!("allow Bash({program})")).collect();
     let rules: Vec<&str> = rules.iter().map(String::as_str).collect();
     let decide = |rules: &[&str], command: &str| workspace.bash_decision(PermissionMode::Default, rules, command);
@@ -40,6 +40,25 @@ fn commands_that_rules_allow_are_asked_about_if_they_write_guarded_files() {
         "git -C .husky log --output=pre-commit",
         "env cp x .envrc",
         "cp x .np*c",
+        "for f in rc; do cp x .env$f; done",
+        "for f in rc; do cp x .env\"${f}\"; done",
+        "for f in env*; do cp x \".$f\"; done",
+        "for f in 'x .envrc'; do cp $f; done",
+        "cp x .envr{c..c}",
+        "cp \".env\"{,rc}",
+        "cp {x,.env\"rc\"}",
+        "rm -f \".husky\"/{_,x}/a",
+        "cp x ./.e[n]\"vrc\"",
+        "cp x \"linked\"/h*/post-commit",
+        "cp x \"$PWD\"/.envrc",
+        "cp x $UNKNOWN",
+        "sed -n 'w .envrc' x",
+        "sed 's/x/y/w .envrc' x",
+        "sed '1e cp x .envrc' x",
+        "git mv -f x .vscode/tasks.json",
+        "git rm .npmrc",
+        "git log {\"--output=.envrc\",HEAD}",
+        "git log \"$(cat <<'E'\n--output=.envrc\nE\n)\"",
         "rm .gi[t]/conf*",
         "rm .husky/*/a",
     ] {
@@ -57,6 +76,9 @@ fn commands_that_rules_allow_are_asked_about_if_they_write_guarded_files() {
         "rm x*",
         "rm src/*.rs",
         "for f in src/*.rs; do cp \"$f\" y; done",
+        "for f in a b; do cp x src/$f.rs; done",
+        "cp x src/{a,b}.rs",
+        "git commit -m \"$(cat <<'E'\n.envrc\nE\n)\"",
     ] {
         assert_eq!(decide(&rules, command), "allow", "{command}");
     }
@@ -108,6 +130,10 @@ fn rules_for_files_match_words_in_the_folders_and_values_of_a_line() {
         "make --direc=secrets -f key",
         "find secrets -execdir cat key \\;",
         "cat .{env,}",
+        "cat \".e\"{nv,x}",
+        "cat {a.txt,.e\"nv\"}",
+        "cat .e{\"n\",x}v",
+        "xargs cat <<< .env",
         "cat ${f:-.env}",
         "read f <<< .env; cat $f",
         "git add -f ':(top).env'",

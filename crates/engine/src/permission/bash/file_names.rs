@@ -54,7 +54,10 @@ impl<'a> NamedFiles<'a> {
             paths.into_iter().any(|path| pattern.matches(&TargetPath::new(path)))
         };
         let named = |word: &Word| {
-            let parts = if word.is_literal { Vec::new() } else { known_parts(&word.text, &possible.values) };
+            let mut parts = if word.is_literal { Vec::new() } else { known_parts(&word.text, &possible.values) };
+            // `.e"n"{v,x}`
+            let expanded = parts.iter().filter(|part| part.contains('{')).filter_map(|part| expand_braces(part));
+            parts.extend(expanded.flatten().collect::<Vec<_>>());
             possible_file_names(&word.text).iter().any(|name| is_file(name)) || parts.iter().any(|part| is_file(part))
         };
         let command = |words: &Vec<Word>| {
@@ -74,7 +77,7 @@ impl<'a> NamedFiles<'a> {
 
 /// Returns the parts of code that may be file names. There they are enclosed in quotes, brackets or the signs that
 /// follow `q` in Perl, or escapes are next to them.
-fn names_in_code(code: &str) -> BTreeSet<String> {
+pub(super) fn names_in_code(code: &str) -> BTreeSet<String> {
     let separates = |c: char| c.is_whitespace() || "'\"`()[]{},;=<>|&".contains(c);
     let joined = code.replace("\\\n", "");
     let unquoted = joined.replace(['\'', '"'], "");
@@ -144,7 +147,7 @@ fn named_folders(possible: &PossibleCommands, mut folders: Vec<PathBuf>) -> Vec<
 
 /// Returns what is known of a word that the shell expands, without quotes: the word, and its parts between quotes and
 /// variables, also after one of the values that variables may have. What begins with `/` may be below any folder.
-pub(super) fn known_parts(source: &str, values: &[Word]) -> Vec<String> {
+fn known_parts(source: &str, values: &[Word]) -> Vec<String> {
     let mut parts = vec![source.replace(['\'', '"', '\\'], "")];
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     for (at, part) in source.split('$').enumerate() {

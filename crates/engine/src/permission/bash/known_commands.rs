@@ -4,7 +4,6 @@
 //! unknown command is asked about.
 
 use super::possible_commands::program_name;
-use crate::permission::path_pattern::expand_braces;
 use crate::permission::shell::Word;
 
 pub(super) mod git;
@@ -482,8 +481,8 @@ const WRITE_COMMANDS: &str = "\
     bsdtar bzip2 cpio csplit curl dd find gunzip gzip iconv install ln patch rename rsync scp script sed shred sponge \
     split tar tee truncate unlink unxz unzip wget xxd xz zip zstd";
 
-/// Git subcommands besides whose operands are files that they write.
-const GIT_WRITE_SUBCOMMANDS: [&str; 2] = ["bundle", "config"];
+/// Git subcommands whose operands are files that they write.
+const GIT_WRITE_SUBCOMMANDS: [&str; 6] = ["bundle", "checkout", "config", "mv", "restore", "rm"];
 
 /// Options of git before a file that it writes.
 const GIT_OUTPUT_OPTIONS: [&str; 3] = ["--output", "--output-directory", "-o"];
@@ -497,24 +496,31 @@ pub(super) fn changed_names(words: &[Word]) -> Vec<String> {
     if name == "git" {
         let is_output = |word: &Word| GIT_OUTPUT_OPTIONS.contains(&word.text.as_str());
         let follows = rest.windows(2).filter(|pair| is_output(&pair[0])).map(|pair| pair[1].text.as_str());
-        let joined = texts().flat_map(possible_outputs);
+        let joined = texts().filter_map(|text| text.strip_prefix("--output").or(text.strip_prefix("-o")));
         let is_writer = operands(rest).iter().any(|word| GIT_WRITE_SUBCOMMANDS.contains(word));
-        let named = texts().filter(|_| is_writer).map(str::to_owned);
-        return follows.map(str::to_owned).chain(joined).chain(named).collect();
+        let named = texts().filter(|_| is_writer);
+        return follows.chain(joined).chain(named).map(str::to_owned).collect();
     }
-    let is_known = contains_word(WRITE_COMMANDS, &name)
-        || READ_COMMANDS.iter().chain(&CHANGE_COMMANDS).any(|known| known.0 == name);
-    match is_known && command_effect(words) != Some(CommandEffect::ReadOnly) {
+    match is_write_command(&name) && command_effect(words) != Some(CommandEffect::ReadOnly) {
         true => texts().map(str::to_owned).collect(),
         false => Vec::new(),
     }
 }
 
-/// Returns the values of git's options for output in a word, which may be one of several that braces mean.
-fn possible_outputs(text: &str) -> Vec<String> {
-    let words = if text.contains('{') { expand_braces(text).unwrap_or_default() } else { vec![text.to_owned()] };
-    let value = |word: &String| word.strip_prefix("--output").or(word.strip_prefix("-o")).map(str::to_owned);
-    words.iter().filter_map(value).collect()
+fn is_write_command(name: &str) -> bool {
+    contains_word(WRITE_COMMANDS, name) || READ_COMMANDS.iter().chain(&CHANGE_COMMANDS).any(|known| known.0 == name)
+}
+
+/// Whether [`changed_names`] knows the program, and it does not only read.
+pub(super) fn may_write_files(words: &[Word]) -> bool {
+    let Some(first) = words.first() else { return false };
+    let name = program_name(first);
+    (name == "git" || is_write_command(&name)) && command_effect(words) != Some(CommandEffect::ReadOnly)
+}
+
+/// Whether the words of a program are code in which names of files may be.
+pub(super) fn runs_script(words: &[Word]) -> bool {
+    words.first().is_some_and(|first| program_name(first) == "sed")
 }
 
 /// Whether a command removes files that it does not name, among which may be files with deny rules.

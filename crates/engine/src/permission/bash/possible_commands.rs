@@ -114,8 +114,8 @@ const GIT_REMOTE_SUBCOMMANDS: &str = "archive clone fetch fetch-pack grep ls-rem
 const EVALUATORS: &str =
     "let test [ printf read unset mapfile readarray compgen complete hash enable wait getopts bind";
 
-/// Builtins that set variables to what they read.
-const READERS: &str = "read mapfile readarray";
+/// Builtins that set variables to what they read, and programs that make words of it.
+const READERS: &str = "read mapfile readarray xargs parallel";
 
 const MAX_NESTING: usize = 6;
 /// Limits on number and total size of commands; a script beyond them counts as not parsed.

@@ -205,16 +205,16 @@ fn lines_in_sub(stage: &ScriptedAgent, args: &[&str]) -> Vec<Value> {
 }
 
 #[test]
-fn trust_in_a_folder_does_not_let_git_run_what_its_repository_configures() {
+fn the_rules_of_a_worktree_need_trust_in_its_repository_and_git_runs_no_hooks() {
     for (trusted, runs) in [("repo/sub", false), ("repo", true)] {
         let stage = hostile_repository(WRITES, trusted);
         let result = agent_result(&lines_in_sub(&stage, &["go", "--permission-mode", "acceptEdits"]));
         assert!(result.contains("Written."), "{result}");
-        assert_eq!(stage.folder.path.join("ran").exists(), runs, "{trusted}");
+        assert!(!stage.folder.path.join("ran").exists(), "{trusted}");
         let touch = "- when: {result_of: Bash}\n  reply: Done.\n- reply: [{tool: Bash, input: {command: touch made}}]";
         let stage = hostile_repository(touch, trusted);
         lines_in_sub(&stage, &["go", "--worktree=w"]);
-        assert_eq!(stage.folder.path.join("ran").exists(), runs, "{trusted}");
+        assert!(!stage.folder.path.join("ran").exists(), "{trusted}");
         assert_eq!(stage.folder.path.join("repo/.claude/worktrees/w/made").exists(), runs, "{trusted}");
         // The folder that settings are read from is not the one that git runs in.
         let stage = hostile_repository(touch, trusted);
@@ -226,21 +226,9 @@ fn trust_in_a_folder_does_not_let_git_run_what_its_repository_configures() {
         .unwrap();
         let other = stage.folder.path.join("other");
         lines_in_sub(&stage, &["go", "--worktree=w", "--project-config-root", other.to_str().unwrap()]);
-        assert_eq!(stage.folder.path.join("ran").exists(), runs, "{trusted}");
+        assert!(!stage.folder.path.join("ran").exists(), "{trusted}");
         assert!(!stage.folder.path.join("repo/.claude/worktrees/w/made").exists(), "{trusted}");
     }
-}
-
-#[test]
-fn git_runs_no_hooks_that_are_files_of_the_session() {
-    let stage = hostile_repository(WRITES, "repo");
-    let root = stage.folder.path.join("repo");
-    fs::rename(root.join(".git/hooks"), root.join("hooks")).unwrap();
-    let mut git = Command::new("git");
-    assert!(git.args(["config", "core.hooksPath", "hooks"]).current_dir(&root).status().unwrap().success());
-    let result = agent_result(&lines_in_sub(&stage, &["go", "--permission-mode", "acceptEdits"]));
-    assert!(result.contains("Written."), "{result}");
-    assert!(!stage.folder.path.join("ran").exists());
 }
 
 #[test]
@@ -304,4 +292,25 @@ fn a_definition_limits_the_calls_of_a_subagent_and_puts_it_in_the_background() {
     let agents = r#"{"worker": {"description": "works", "prompt": "Work.", "maxTurns": 1, "background": true}}"#;
     let result = agent_result(&stage.lines(&["go", "--agents", agents]));
     assert!(result.contains("works in the background"), "{result}");
+}
+
+/// The files that a rule names are those of the repository, also for a session that works in a worktree of it.
+#[test]
+fn rules_for_files_hold_in_the_repository_of_a_worktree() {
+    let stage = repository(
+        r#"
+- when: {result_of: Bash}
+  reply: Done.
+- reply: [{tool: Bash, input: {command: "cat ../../../.env; cat ../../../sub/key; grep -r SECRET ../../..; true"}}]
+"#,
+    );
+    stage.write(".env", "SECRET\n");
+    stage.write("sub/key", "SECRET\n");
+    for rules in [["Read(.env)", "Read(sub/key)"], ["Read(./.env)", "Read(./sub/key)"], ["Read(/.env)", "Read(**/key)"]]
+    {
+        let settings = json!({"sandbox": {"enabled": true}, "permissions": {"deny": rules}}).to_string();
+        let lines = stage.lines(&["go", "--worktree=w", "--settings", &settings]);
+        let shown = serde_json::to_string(&lines).unwrap();
+        assert!(!shown.contains("SECRET\\n") && !shown.contains("env:SECRET"), "{rules:?}: {shown}");
+    }
 }
