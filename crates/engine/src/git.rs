@@ -26,6 +26,14 @@ pub(crate) fn settings_root(folder: &Path, home: Option<&Path>, user: u32) -> Op
     (root != folder && !is_home && owns_all).then_some(root)
 }
 
+/// The folders that must be trusted before git runs what the settings of a folder's repository name: the root of the
+/// worktree and, if it is a linked one, of the main one, which has the settings. Empty outside of git.
+pub(crate) fn repository_roots(folder: &Path) -> Vec<PathBuf> {
+    let root = git_root(folder).map(Path::to_owned);
+    let main = root.as_deref().and_then(main_worktree).filter(|main| Some(main) != root.as_ref());
+    root.into_iter().chain(main).collect()
+}
+
 /// The main worktree of the repository that a worktree belongs to: `root` itself unless it is a linked one;
 /// `None` if there is only a bare repository.
 fn main_worktree(root: &Path) -> Option<PathBuf> {
@@ -138,6 +146,7 @@ mod tests {
             |folder: &str, expect: Option<&str>| assert_eq!(root_of(&top, folder).as_deref(), expect, "{folder}");
         check("work", Some("repo"));
         check("work/a", Some("repo"));
+        assert_eq!(repository_roots(&top.join("work/a")), [top.join("work"), top.join("repo")]);
         check("repo/mod/a", Some("repo/mod"));
         check("apart/a", Some("apart"));
         // Worktrees may be linked by relative paths.

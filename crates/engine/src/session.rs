@@ -262,7 +262,8 @@ impl Session {
     /// Whether the user trusts the root of the repository that the session works in, so that git may run what
     /// it configures.
     pub(crate) fn trusts_repository(&self) -> bool {
-        git::git_root(self.workspace.root()).is_some_and(|root| self.trusts_folder(root))
+        let roots = git::repository_roots(self.workspace.root());
+        !roots.is_empty() && roots.iter().all(|root| self.trusts_folder(root))
     }
 
     /// Whether the user trusts a folder.

@@ -17,7 +17,7 @@ use crate::credential;
 use crate::definitions::{AgentDefinition, Definitions, Plugin, ProjectRules};
 use crate::error::EngineError;
 use crate::git;
-use crate::guarded_paths::config_paths::SafePrograms;
+use crate::guarded_paths::config_paths::{self, SafePrograms};
 use crate::guarded_paths::script_names::{CommandContext, ScriptNames};
 use crate::hooks::Hooks;
 use crate::host::Host;
@@ -105,8 +105,9 @@ impl Launch {
     /// repository is: it has the same files, whichever folder the session was started in.
     pub(crate) fn enter_worktree(&mut self) -> Result<(), EngineError> {
         let Some(worktree) = self.options.worktree.take() else { return Ok(()) };
-        let root = git::git_root(&self.cwd).unwrap_or(&self.cwd);
-        let trusted = trust::is_trusted(&self.options, root, self.var("HOME").map(Path::new), &self.config_folder());
+        let (home, config) = (self.var("HOME").map(Path::new), self.config_folder());
+        let mut roots = git::repository_roots(&self.cwd).into_iter();
+        let trusted = roots.all(|root| trust::is_trusted(&self.options, &root, home, &config));
         let (entered, is_from_head) = worktree::enter(&worktree, &self.cwd, &self.env, trusted)?;
         self.cwd = PathBuf::from(entered.path.text().unwrap_or_default());
         if trusted && is_from_head {
@@ -348,12 +349,19 @@ impl Launch {
         self.safe_programs.as_ref().is_some_and(|(safe, folders)| safe == path && folders == session)
     }
 
-    /// Returns the files and folders that flags name.
+    /// Returns the files and folders that flags name, and links to definitions in folders that flags and variables name.
     fn start_files(&self) -> Vec<PathBuf> {
         let is_path = |text: &&String| !text.trim_start().starts_with('{');
         let flags = self.options.settings.iter().chain(&self.options.mcp_config).filter(is_path).map(PathBuf::from);
         let plugins = self.options.plugin_dirs.iter().map(|plugin| plugin.path.clone());
-        flags.chain(plugins).map(|path| self.cwd.join(path)).collect()
+        let links = plugins.clone().flat_map(|plugin| config_paths::links_in_folder(&self.cwd.join(plugin)));
+        let config = self.var("CLAUDE_CONFIG_DIR").map(|folder| self.cwd.join(folder));
+        let config_links = config.iter().flat_map(|folder| config_paths::links_in_config(folder));
+        let further = self.var("XDG_CONFIG_HOME").map(|folder| self.cwd.join(folder));
+        let further = further.iter().flat_map(|folder| config_paths::links_in_xdg_config(folder));
+        let config_links = config_links.chain(further);
+        let files: Vec<PathBuf> = flags.chain(plugins.clone()).map(|path| self.cwd.join(path)).collect();
+        files.into_iter().chain(links).chain(config_links).collect()
     }
 
     /// Returns the names in the commands of hooks, the key helper and MCP servers.
@@ -371,6 +379,8 @@ impl Launch {
         let mut names = ScriptNames::default();
         hooks.chain(helpers).for_each(|command| names.add_line(command, context));
         mcp.command_lines().iter().for_each(|words| names.add_words(words, context));
+        let start_up = text_file::read(&home.join(".bashrc"), None, text_file::MAX_BYTES).unwrap_or_default();
+        names.add_loaded(&start_up, context);
         names
     }
 

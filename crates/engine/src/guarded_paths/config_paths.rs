@@ -125,6 +125,23 @@ fn links_on_the_way(path: &TargetPath) -> Vec<PathBuf> {
     path.links.iter().filter_map(link).collect()
 }
 
+/// Returns the links in a folder, and in the folders that these lead to.
+pub(crate) fn links_in_folder(folder: &Path) -> Vec<PathBuf> {
+    links_to_follow(std::iter::once(folder.to_owned()), |_| false)
+}
+
+/// Returns the links directly in a folder of settings, and in the folders of definitions there.
+pub(crate) fn links_in_config(folder: &Path) -> Vec<PathBuf> {
+    let links = entries(folder).filter(|path| path.is_symlink());
+    let definitions = links_to_follow(CLAUDE_CONFIG_NAMES.into_iter().map(|name| folder.join(name)), |_| false);
+    links.chain(definitions).collect()
+}
+
+/// Returns the links in the guarded folders of `XDG_CONFIG_HOME`.
+pub(crate) fn links_in_xdg_config(folder: &Path) -> Vec<PathBuf> {
+    links_to_follow(CONFIG_FOLDERS.into_iter().map(|name| folder.join(name)), |_| false)
+}
+
 /// Returns where links with guarded names in the home folder lead, and links in guarded folders there, as with a
 /// repository of such files (`~/.config/fish/config.fish`); and the links on the way.
 pub(crate) fn home_link_targets(home: &Path) -> Vec<PathBuf> {

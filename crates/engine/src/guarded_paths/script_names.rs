@@ -134,6 +134,15 @@ impl ScriptNames {
         self.0.push(names);
     }
 
+    /// Adds the names of the files that a start-up file of the shell loads: `. ./x`, `source x`.
+    pub(crate) fn add_loaded(&mut self, text: &str, context: CommandContext<'_>) {
+        for command in split_commands(text) {
+            if let Some(at) = command.iter().position(|word| [".", "source"].contains(&word.as_str())) {
+                self.add_words(&command[at..], context);
+            }
+        }
+    }
+
     /// Returns the existing files, and folders of scripts, that the commands may run if they start in one of the folders
     /// and that links lead to.
     pub(crate) fn linked_paths(&self, folders: &[&Path]) -> Vec<PathBuf> {

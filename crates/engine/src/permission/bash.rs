@@ -200,7 +200,11 @@ fn allow_literally(
     let folders_named: Vec<&Word> = script.map(changed_folders).unwrap_or_default();
     let parts = script.map(|script| script.commands.as_slice()).unwrap_or_default();
     let names_git = is_below_git_root(ctx) && parts.iter().any(|part| is_naming_command(strip_wrappers(&part.words)));
-    let uses_names = files.peek().is_some() || !folders_named.is_empty() || names_git;
+    let writes = |part: &SimpleCommand| {
+        let words = strip_wrappers(&part.words);
+        known_commands::may_write_files(words) && folders.may_name_file(words)
+    };
+    let uses_names = files.peek().is_some() || !folders_named.is_empty() || names_git || parts.iter().any(writes);
     let names_file = has_file_restrictions(ctx) && parts.iter().any(|part| folders.may_name_file(&part.words));
     let name_use = match (uses_names, uses_git || names_file) {
         (true, _) => NameUse::Throughout,

@@ -14,6 +14,10 @@ use crate::tool::{LinkTargets, Workspace};
 /// Characters with a meaning in patterns.
 const WILDCARDS: [char; 6] = ['*', '?', '[', '\\', '{', '}'];
 
+/// Stand for braces that are a part of a name while others are expanded.
+const KEPT_OPEN: char = '\u{1}';
+const KEPT_CLOSE: char = '\u{2}';
+
 /// Most patterns that the braces of a rule may mean, and their length together.
 const MAX_ALTERNATIVES: usize = 1024;
 const MAX_ALTERNATIVE_BYTES: usize = 64 << 10;
@@ -301,7 +305,8 @@ fn alternatives(pattern: &str, allows: bool) -> Vec<Option<String>> {
     match expand_braces(pattern) {
         // In an allow rule an empty alternative does not mean the whole folder.
         Some(expanded) => {
-            let is_named = |pattern: &String| !allows || !pattern.is_empty() && !pattern.ends_with('/');
+            let is_named =
+                |pattern: &String| !allows || !pattern.is_empty() && !pattern.ends_with('/') && !pattern.contains('{');
             patterns.extend(expanded.into_iter().filter(is_named).map(Some));
         }
         None if allows => {}
@@ -321,17 +326,22 @@ pub(super) fn expand_braces(pattern: &str) -> Option<Vec<String>> {
         if bytes > MAX_ALTERNATIVE_BYTES {
             return None;
         }
-        // The last brace that opens contains no other.
-        let braces = pattern.rfind('{').and_then(|at| Some((at, at + pattern[at..].find('}')?)));
-        match braces {
+        // The first brace that closes ends a group that contains no other.
+        let close = pattern.find('}').filter(|close| pattern[..*close].contains('{'));
+        let open_at = close.and_then(|close| pattern[..close].rfind('{'));
+        match open_at.zip(close) {
             Some((start, end)) => {
-                let choices = pattern[start + 1..end].split(',');
-                if open.len() + expanded.len() + choices.clone().count() > MAX_ALTERNATIVES {
+                let inside = &pattern[start + 1..end];
+                // Without a comma the shell keeps the braces.
+                let kept = (!inside.contains(',')).then(|| format!("{KEPT_OPEN}{inside}{KEPT_CLOSE}"));
+                let choices: Vec<&str> = inside.split(',').chain(kept.as_deref()).collect();
+                if open.len() + expanded.len() + choices.len() > MAX_ALTERNATIVES {
                     return None;
                 }
-                open.extend(choices.map(|choice| format!("{}{choice}{}", &pattern[..start], &pattern[end + 1..])));
+                let (before, after) = (&pattern[..start], &pattern[end + 1..]);
+                open.extend(choices.iter().map(|choice| format!("{before}{choice}{after}")));
             }
-            None => expanded.push(pattern),
+            None => expanded.push(pattern.replace(KEPT_OPEN, "{").replace(KEPT_CLOSE, "}")),
         }
     }
     Some(expanded)

@@ -18,7 +18,10 @@ pub fn sandbox_restrictions(rules: &RuleSet, workspace: &Workspace) -> Restricti
     let anywhere = |rule: &SourcedRule| {
         rule.rule.tool == ToolName::WebFetch && rule.rule.content.as_deref().is_none_or(|what| what == "domain:*")
     };
-    let allows_network = rules.with_behavior(Behavior::Allow).any(anywhere);
+    // Single domains cannot be filtered.
+    let is_restricted =
+        rules.iter().any(|rule| rule.behavior != Behavior::Allow && rule.rule.tool == ToolName::WebFetch);
+    let allows_network = rules.with_behavior(Behavior::Allow).any(anywhere) && !is_restricted;
     let refusing = rules.iter().filter(|rule| rule.behavior != Behavior::Allow);
     let refusing: Vec<SourcedRule> = refusing.cloned().collect();
     let settings = workspace.sandbox().settings().filesystem.clone();

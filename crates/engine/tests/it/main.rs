@@ -5,6 +5,7 @@ mod bash;
 mod deny_rule_attacks;
 mod differential;
 mod edit_tools;
+mod git_repositories;
 mod named_files;
 mod permission_attacks;
 mod permission_decisions;

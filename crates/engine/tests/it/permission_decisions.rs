@@ -221,6 +221,26 @@ fn files_that_are_opened_after_words_are_expanded_are_in_use_throughout() {
     assert_eq!(name_use("make d/*/* > log"), Some(NameUse::Throughout));
 }
 
+/// A command in the sandbox may make a name a link to a guarded file after it was compared.
+#[test]
+fn names_that_a_command_by_rule_writes_are_in_use_throughout() {
+    let workspace = TestWorkspace::new();
+    workspace.write("evil", "");
+    for (rule, command, expected) in [
+        ("allow Bash(cp:*)", "cp evil x", NameUse::Throughout),
+        ("allow Bash(cp evil x)", "cp evil x", NameUse::Throughout),
+        ("allow Bash(rm:*)", "rm -f d/x", NameUse::Throughout),
+        ("allow Bash(make:*)", "make evil", NameUse::Never),
+    ] {
+        match workspace.evaluate(PermissionMode::Default, &[rule], "Bash", &json!({"command": command})) {
+            Decision::Allow { profile: SandboxProfile::ByRule { name_use, .. }, .. } => {
+                assert_eq!(name_use, expected, "{rule} {command}");
+            }
+            decision => panic!("{rule} {command}: {decision:?}"),
+        }
+    }
+}
+
 #[test]
 fn git_that_a_rule_allows_finds_no_repository_that_another_command_has_made() {
     let workspace = TestWorkspace::new();

@@ -594,3 +594,22 @@ async fn guarded_files_in_covered_folders_stay_where_they_are() {
         assert!(workspace.path(name).exists(), "{name}: {output}");
     }
 }
+
+/// Single hosts cannot be filtered, so any rule against pages takes the network away.
+#[tokio::test]
+async fn a_rule_against_pages_outweighs_one_that_opens_the_network() {
+    if !kernel_can() {
+        return;
+    }
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let connect = format!("echo x > /dev/tcp/127.0.0.1/{} && echo connected", server.local_addr().unwrap().port());
+    for (rules, connects) in [
+        (&["allow WebFetch"][..], true),
+        (&["allow WebFetch", "deny WebFetch"], false),
+        (&["allow WebFetch(domain:*)", "ask WebFetch(domain:a.example)"], false),
+    ] {
+        let workspace = attacked_workspace(&json!({}), rules);
+        let output = run(&workspace, &connect).await;
+        assert_eq!(output.contains("connected"), connects, "{rules:?}: {output}");
+    }
+}

@@ -51,6 +51,10 @@ fn every_deny_rule_protects_the_file_that_it_names() {
     check("{.env,key}", &[".env", "key", "{.env,key}"]);
     check("./{a,b}/key", &["a/key", "b/key", "{a,b}/key"]);
     check("a{b", &["a{b"]);
+    check("d{1}/{k,l}.txt", &["d{1}/k.txt", "d{1}/l.txt", "d1/k.txt"]);
+    check("x{1}{.txt,.y}", &["x{1}.txt", "x1.y"]);
+    check("{a,b}{", &["a{", "b{"]);
+    check("a{1,2}/b{c", &["a1/b{c"]);
     check("a}b", &["a}b"]);
     check("*{b", &["a{b"]);
     check("a\\", &["a\\"]);

@@ -33,6 +33,7 @@ mod resumed_files;
 mod sandbox;
 mod scripted_agent;
 mod scripted_cases;
+mod settings_links;
 mod telemetry;
 mod work_folder;
 

@@ -223,3 +223,13 @@ fn what_is_run_as_code_is_no_data_whatever_its_ending() {
     check("lua -l foo x.lua", &["foo.lua"], &[]);
     check("cat \"$ROOT/x.txt\" | wc -l", &[], &["x.txt"]);
 }
+
+#[test]
+fn what_a_start_up_file_loads_is_found() {
+    let text = "# . not/this\nalias build='make x.sh'\n[ -f env.sh ] && . env.sh\nif true; then source ~/other/e; fi\n";
+    let root = Path::new("/home/u/work");
+    let mut names = ScriptNames::default();
+    names.add_loaded(text, CommandContext { home: Path::new("/home/u"), variable: &|_| None });
+    let may_run = |file: &str| names.may_run(&root.join(file), &[root.to_owned()]);
+    assert!(may_run("env.sh") && !may_run("x.sh") && !may_run("make"));
+}

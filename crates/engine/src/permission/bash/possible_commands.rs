@@ -145,6 +145,8 @@ pub(super) struct PossibleCommands {
     pub(super) values: Vec<Word>,
     /// Whether a nested command runs in another folder.
     pub(super) changes_folder: bool,
+    /// Whether it does so by other means than options of git.
+    pub(super) starts_elsewhere: bool,
     total_bytes: usize,
 }
 
@@ -178,7 +180,9 @@ impl PossibleCommands {
             self.written_files
                 .extend(part.redirects.iter().filter(|file| file.is_write).map(|file| file.target.clone()));
             let goes = |word: &Word| contains_word("cd pushd popd", &word.text);
-            self.changes_folder |= depth > 0 && part.words.first().is_some_and(goes);
+            let changes = depth > 0 && part.words.first().is_some_and(goes);
+            self.starts_elsewhere |= changes;
+            self.changes_folder |= changes;
             // Programs run the values of variables such as PAGER; git runs what follows `!`.
             for (name, value) in part.assignments.iter().filter_map(|assignment| assignment.split_once('=')) {
                 self.runs_unknown |= name.starts_with(GIT_SETTINGS_PREFIX);
@@ -299,6 +303,11 @@ impl PossibleCommands {
                 contains_word(WRAPPERS, &name) || contains_word(SHELLS, &name) || is_interpreter(&name)
             };
             self.runs_unknown |= contains_word("xargs parallel", name) && words[1..].iter().any(runs);
+            // The options of the command come after it: `env git -C src status`.
+            let command =
+                words[1..].iter().position(|word| program_name(word) == "git").map_or(words.len(), |at| at + 1);
+            self.starts_elsewhere |=
+                words[1..command].iter().any(changes_folder) || may_change_folder(name, &words[1..command]);
             self.changes_folder |= words[1..].iter().any(changes_folder) || may_change_folder(name, &words[1..]);
             // `env -S 'rm\_x'`, `export PERL5DB='system"x"'`
             let is_code = |word: &&Word| {
@@ -514,6 +523,13 @@ impl PossibleCommands {
         self.texts.iter().any(is_git) || self.foreign_code.iter().any(|code| code.contains("git"))
     }
 
+    /// Whether a program adds words from its input to a command.
+    pub(super) fn takes_words_from_input(&self) -> bool {
+        let is_one =
+            |words: &Vec<Word>| words.first().is_some_and(|first| contains_word(INPUT_WRAPPERS, &program_name(first)));
+        self.commands.iter().any(is_one)
+    }
+
     /// Returns the folders, relative to the current one, that options tell git to run in; `None` if they name a
     /// repository in another way.
     pub(super) fn git_folders(&self) -> Option<Vec<PathBuf>> {
@@ -667,7 +683,7 @@ fn is_wrapper(name: &str, words: &[Word]) -> bool {
 
 /// Whether a word makes a command run in another folder.
 fn changes_folder(word: &Word) -> bool {
-    let starts = ["-C", "-D", "--chdir", "--cwd", "--directory", "--wd", "--working-directory"];
+    let starts = ["-C", "-D", "--chdir", "--cwd", "--directory", "--wd", "--working-directory", "-execdir", "-okdir"];
     contains_word("cd pushd popd", &word.text) || starts.iter().any(|start| word.text.starts_with(start))
 }
 

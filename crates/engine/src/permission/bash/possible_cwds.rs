@@ -72,11 +72,14 @@ impl PossibleCwds {
     /// As [`is_session_repository`](Self::is_session_repository), also for the folders that options of git name.
     pub(super) fn are_of_session_repository(&self, workspace: &Workspace, possible: Option<&PossibleCommands>) -> bool {
         let is_new = |path: &Path| workspace.contains(path) && workspace.sandbox().may_be_new(path);
+        let has_input = possible.is_some_and(PossibleCommands::takes_words_from_input);
         let is_same = |folder: PathBuf| {
             let folder = workspace.cwd().join(folder);
-            known_commands::git::is_same_repository(&folder, workspace.root(), is_new)
+            // What is no folder may be replaced by the input of a program: `xargs -I{} git -C {}`.
+            (folder.is_dir() || !has_input)
+                && known_commands::git::is_same_repository(&folder, workspace.root(), is_new)
         };
-        let folders = possible.and_then(PossibleCommands::git_folders);
+        let folders = possible.filter(|possible| !possible.starts_elsewhere).and_then(PossibleCommands::git_folders);
         self.is_session_repository(workspace) && folders.is_some_and(|folders| folders.into_iter().all(is_same))
     }
 

@@ -101,6 +101,10 @@ pub(super) fn unsandboxed_profile(
         if has_file_restrictions(ctx) && folders.may_name_file(words) {
             name_uses.push(NameUse::Repository);
         }
+        // A command in the sandbox could make it a link to a guarded file.
+        if known_commands::may_write_files(words) && folders.may_name_file(words) {
+            name_uses.push(NameUse::Throughout);
+        }
         // It may make a `.git` for another command's git.
         if is_naming_command(words) && is_below_git_root(ctx) {
             name_uses.push(NameUse::Throughout);

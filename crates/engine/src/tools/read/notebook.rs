@@ -5,7 +5,7 @@ use quipu_message::tool::output::{ReadFileOutput, ReadOutput};
 use quipu_message::{Block, Image, Json};
 use serde_json::{Value, json};
 
-use super::base64_source;
+use super::{MAX_IMAGE_BASE64, base64_source};
 use crate::tool::ToolOutput;
 
 /// Maximum length of the output of a cell, in characters.
@@ -52,7 +52,9 @@ fn push_cell_output(output: &Value, blocks: &mut Vec<Block>) {
     }
     for media_type in ["image/png", "image/jpeg"] {
         let picture: String = join_text(&data[media_type]).split_whitespace().collect();
-        if !picture.is_empty() {
+        if picture.len() > MAX_IMAGE_BASE64 {
+            blocks.push(Block::new_text("[An image was left out: it is too large.]".to_owned()));
+        } else if !picture.is_empty() {
             let image = Image { source: base64_source(media_type, picture), ..Default::default() };
             blocks.push(Block::Image(Box::new(image)));
         }
@@ -65,5 +67,22 @@ fn join_text(text: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Array(lines) => lines.iter().filter_map(Value::as_str).collect(),
         _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_that_the_api_would_refuse_is_left_out() {
+        let blocks = |length: usize| {
+            let mut blocks = Vec::new();
+            let data = json!({"image/png": "A".repeat(length)});
+            push_cell_output(&json!({"output_type": "display_data", "data": data}), &mut blocks);
+            blocks
+        };
+        assert!(matches!(blocks(MAX_IMAGE_BASE64)[..], [Block::Image(_)]));
+        assert_eq!(blocks(MAX_IMAGE_BASE64 + 1)[0].text(), Some("[An image was left out: it is too large.]"));
     }
 }
