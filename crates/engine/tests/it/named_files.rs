@@ -55,6 +55,10 @@ fn commands_that_rules_allow_are_asked_about_if_they_write_guarded_files() {
         "sed -n 'w .envrc' x",
         "sed 's/x/y/w .envrc' x",
         "sed '1e cp x .envrc' x",
+        "sed -n 1w.envrc x",
+        "git fast-export --export-marks=.envrc HEAD",
+        "git interpret-trailers --in-place --trailer a=b .npmrc",
+        "git clone . .husky/x",
         "git mv -f x .vscode/tasks.json",
         "git rm .npmrc",
         "git log {\"--output=.envrc\",HEAD}",
@@ -67,6 +71,7 @@ fn commands_that_rules_allow_are_asked_about_if_they_write_guarded_files() {
     for command in [
         "git log -1 --output=log.txt",
         "git diff .npmrc",
+        "git -C src status .npmrc",
         "git add .claude/settings.json",
         "git commit -m .envrc",
         "find . -maxdepth 0 -fprintf made x",

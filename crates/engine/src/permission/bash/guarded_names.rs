@@ -9,7 +9,7 @@ use super::file_names::{file_folders, names_in_code, possible_file_names};
 use super::known_commands;
 use super::possible_commands::PossibleCommands;
 use super::possible_cwds::PossibleCwds;
-use crate::path::without_dots;
+use crate::path::{MAX_PATH_BYTES, without_dots};
 use crate::permission::decision::PermissionContext;
 use crate::permission::path_pattern::expand_braces;
 use crate::permission::rules::SourcedRule;
@@ -57,6 +57,7 @@ pub(super) fn changed_file(
         copied.extend(known_commands::copied_names(&words));
         if known_commands::runs_script(&words) {
             names.extend(words.iter().skip(1).flat_map(|word| names_in_code(&word.text)));
+            names.extend(words.iter().skip(1).flat_map(|word| names_after_letter(&word.text)));
         }
     }
     let folders = file_folders(possible, folders.clone());
@@ -80,6 +81,13 @@ pub(super) fn changed_file(
         }
     }
     ctx.workspace.find_guarded(paths.into_iter()).map(ChangedFile::Guarded)
+}
+
+/// Returns the names of files that a script of `sed` may write, directly after the letter: `1w.envrc`.
+fn names_after_letter(code: &str) -> Vec<String> {
+    let after = code.match_indices(['w', 'W']).map(|(at, _)| &code[at + 1..]).take(MAX_MATCHES);
+    let names = after.filter_map(|rest| rest.lines().next()).filter(|name| name.len() <= MAX_PATH_BYTES);
+    names.map(|name| name.trim_start().to_owned()).collect()
 }
 
 /// The values of variables in a script.

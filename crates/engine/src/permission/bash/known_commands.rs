@@ -481,8 +481,10 @@ const WRITE_COMMANDS: &str = "\
     bsdtar bzip2 cpio csplit curl dd find gunzip gzip iconv install ln patch rename rsync scp script sed shred sponge \
     split tar tee truncate unlink unxz unzip wget xxd xz zip zstd";
 
-/// Git subcommands whose operands are files that they write.
-const GIT_WRITE_SUBCOMMANDS: [&str; 6] = ["bundle", "checkout", "config", "mv", "restore", "rm"];
+/// Git subcommands whose operands are no files that they write in the working folder.
+const GIT_NOT_WRITING: &str = "\
+    add annotate blame branch cat-file check-ignore commit describe diff fetch for-each-ref grep log ls-files ls-tree \
+    merge-base name-rev pull push reflog remote reset rev-list rev-parse shortlog show status tag";
 
 /// Options of git before a file that it writes.
 const GIT_OUTPUT_OPTIONS: [&str; 3] = ["--output", "--output-directory", "-o"];
@@ -497,7 +499,7 @@ pub(super) fn changed_names(words: &[Word]) -> Vec<String> {
         let is_output = |word: &Word| GIT_OUTPUT_OPTIONS.contains(&word.text.as_str());
         let follows = rest.windows(2).filter(|pair| is_output(&pair[0])).map(|pair| pair[1].text.as_str());
         let joined = texts().filter_map(|text| text.strip_prefix("--output").or(text.strip_prefix("-o")));
-        let is_writer = operands(rest).iter().any(|word| GIT_WRITE_SUBCOMMANDS.contains(word));
+        let is_writer = !git::subcommand(rest).is_some_and(|name| contains_word(GIT_NOT_WRITING, name));
         let named = texts().filter(|_| is_writer);
         return follows.chain(joined).chain(named).map(str::to_owned).collect();
     }

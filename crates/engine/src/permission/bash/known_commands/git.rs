@@ -244,6 +244,20 @@ pub(in crate::permission::bash) fn may_compare_files(words: &[Word], root: &Path
     names.len() > 1 && (names.iter().any(leads_out) || find_repository(root) == Repository::None)
 }
 
+/// Returns the subcommand among the words after `git`.
+pub(super) fn subcommand(words: &[Word]) -> Option<&str> {
+    let mut words = words.iter().map(|word| word.text.as_str());
+    while let Some(word) = words.next() {
+        if !word.starts_with('-') {
+            return Some(word);
+        }
+        if contains_word(GIT_VALUE_OPTIONS, word) {
+            words.next();
+        }
+    }
+    None
+}
+
 /// Whether git in `folder` uses the same repository as in `root`, with a plain `.git` folder.
 /// Another repository may be part of downloaded files and configure programs for git to run, and so may
 /// one whose `.git` is new.
