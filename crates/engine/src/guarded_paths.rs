@@ -203,10 +203,15 @@ fn targets_of_guarded_links(home: GuardedHome<'_>) -> Vec<PathBuf> {
 /// Returns the links among some paths and in the folders there, and those in the folders that these links lead to,
 /// unless `skips` such a folder.
 pub(crate) fn links_to_follow(paths: impl Iterator<Item = PathBuf>, skips: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+    links_below(paths, MAX_LINK_DEPTH, skips)
+}
+
+/// As [`links_to_follow`], in folders of this depth.
+fn links_below(paths: impl Iterator<Item = PathBuf>, depth: usize, skips: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
     let mut links = Vec::new();
     let mut open: VecDeque<PathBuf> = paths.collect();
     while let Some(path) = open.pop_front() {
-        for link in links_in(path) {
+        for link in links_in(path, depth) {
             if links.contains(&link) || links.len() >= MAX_LINK_SEARCH {
                 continue;
             }
@@ -217,15 +222,15 @@ pub(crate) fn links_to_follow(paths: impl Iterator<Item = PathBuf>, skips: impl 
     links
 }
 
-/// Returns the links among a path and what is in it, at most [`MAX_LINK_DEPTH`] folders deep.
-fn links_in(path: PathBuf) -> Vec<PathBuf> {
+/// Returns the links among a path and what is in it, at most this many folders deep.
+fn links_in(path: PathBuf, max_depth: usize) -> Vec<PathBuf> {
     let mut links = Vec::new();
     let mut open = VecDeque::from([(path, 0)]);
     let mut visited = 0;
     while let Some((path, depth)) = open.pop_front().filter(|_| visited < MAX_LINK_SEARCH) {
         visited += 1;
         let Ok(data) = path.symlink_metadata() else { continue };
-        if data.is_dir() && depth < MAX_LINK_DEPTH {
+        if data.is_dir() && depth < max_depth {
             open.extend(entries(&path).map(|entry| (entry, depth + 1)));
         } else if data.is_symlink() {
             links.push(path);

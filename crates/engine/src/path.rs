@@ -127,6 +127,17 @@ pub(crate) fn may_exist(path: &Path) -> bool {
     path.try_exists().unwrap_or(true)
 }
 
+/// Returns the paths that a file in a git worktree of the agent has in the repository, and in the worktrees
+/// around it; none for other files.
+pub(crate) fn original_paths(path: &Path) -> Vec<PathBuf> {
+    let names: Vec<_> = path.iter().collect();
+    let is_worktree = |at: &usize| names[*at] == ".claude" && names[*at + 1] == "worktrees";
+    let starts: Vec<usize> = (0..names.len().saturating_sub(2)).filter(is_worktree).collect();
+    let (Some(first), Some(last)) = (starts.first(), starts.last()) else { return Vec::new() };
+    let without = |from: &usize, to: &usize| names[..*from].iter().chain(&names[to + 3..]).collect();
+    starts.iter().map(|from| without(from, last)).chain([without(first, first)]).collect()
+}
+
 /// Removes `.` and `..` from a path without following links.
 pub(crate) fn without_dots(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();

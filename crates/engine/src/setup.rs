@@ -361,7 +361,8 @@ impl Launch {
         let further = further.iter().flat_map(|folder| config_paths::links_in_xdg_config(folder));
         let config_links = config_links.chain(further);
         let files: Vec<PathBuf> = flags.chain(plugins.clone()).map(|path| self.cwd.join(path)).collect();
-        files.into_iter().chain(links).chain(config_links).collect()
+        let project_links = config_paths::links_of_project(&self.cwd);
+        files.into_iter().chain(links).chain(config_links).chain(project_links).collect()
     }
 
     /// Returns the names in the commands of hooks, the key helper and MCP servers.

@@ -8,8 +8,12 @@ use std::sync::Arc;
 
 use super::command_words::expand_variables;
 use super::script_names::ScriptNames;
-use super::{CONFIG_FOLDERS, GUARDED_FILES, GUARDED_FOLDERS, entries, links_to_follow};
+use super::{CONFIG_FOLDERS, GUARDED_FILES, GUARDED_FOLDERS, entries, has_guarded_name, links_below, links_to_follow};
+use crate::git::git_root;
 use crate::path::{TargetPath, may_exist, resolve};
+
+/// How deep in a folder of definitions links are found.
+const MAX_DEFINITION_DEPTH: usize = 8;
 
 /// What is guarded in the user's folder of settings, also if the session works in this folder.
 const CLAUDE_CONFIG_NAMES: [&str; 10] = [
@@ -80,7 +84,11 @@ impl ConfigPaths {
         let variable =
             |name: &str| sources.env.get(OsStr::new(name)).and_then(|value| value.to_str()).map(str::to_owned);
         let expanded = |path: PathBuf| PathBuf::from(expand_variables(&path.to_string_lossy(), &variable));
-        let scripts = ["BASH_ENV", "ENV"].into_iter().filter_map(value).map(expanded).chain(value("CLAUDE_ENV_FILE"));
+        let scripts = ["BASH_ENV", "ENV", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"]
+            .into_iter()
+            .filter_map(value)
+            .map(expanded)
+            .chain(value("CLAUDE_ENV_FILE"));
         let scripts = scripts.chain(sources.script.scripts.iter().cloned()).chain(sources.start_files.iter().cloned());
         for path in in_claude.chain(in_config).chain(scripts) {
             let Some(path) = resolve_from_start(&path) else { continue };
@@ -133,8 +141,26 @@ pub(crate) fn links_in_folder(folder: &Path) -> Vec<PathBuf> {
 /// Returns the links directly in a folder of settings, and in the folders of definitions there.
 pub(crate) fn links_in_config(folder: &Path) -> Vec<PathBuf> {
     let links = entries(folder).filter(|path| path.is_symlink());
-    let definitions = links_to_follow(CLAUDE_CONFIG_NAMES.into_iter().map(|name| folder.join(name)), |_| false);
+    let names = CLAUDE_CONFIG_NAMES.into_iter().map(|name| folder.join(name));
+    let definitions = links_below(names, MAX_DEFINITION_DEPTH, |_| false);
     links.chain(definitions).collect()
+}
+
+/// Returns the links to definitions, settings and hooks that a session in this folder uses: those in `.claude` and
+/// `.git`, and the other guarded names; also of the folders above, up to the root of the repository.
+pub(crate) fn links_of_project(folder: &Path) -> Vec<PathBuf> {
+    let root = git_root(folder).unwrap_or(folder);
+    let folders = folder.ancestors().take_while(|folder| folder.starts_with(root));
+    let links = folders.flat_map(|folder| {
+        let in_git = [".git", ".git/config", ".git/hooks", ".git/info"].map(|name| folder.join(name));
+        let is_guarded = |path: &PathBuf| path.file_name().is_some_and(|name| has_guarded_name(Path::new(name)));
+        let others = entries(folder).filter(is_guarded).filter(|path| !path.ends_with(".git"));
+        let others = others.filter(|path| !path.ends_with(".claude") || path.is_symlink());
+        let in_claude = entries(&folder.join(".claude")).filter(|path| !path.ends_with("worktrees"));
+        let definitions = links_below(in_claude, MAX_DEFINITION_DEPTH, |_| false);
+        links_to_follow(in_git.into_iter().chain(others), |_| false).into_iter().chain(definitions).collect::<Vec<_>>()
+    });
+    links.collect()
 }
 
 /// Returns the links in the guarded folders of `XDG_CONFIG_HOME`.
@@ -153,7 +179,7 @@ pub(crate) fn home_link_targets(home: &Path) -> Vec<PathBuf> {
     let whole = whole.chain(entries(&home.join(".claude")));
     let inside = folders.chain(in_config).chain(in_claude).map(|name| home.join(name));
     let inside: Vec<PathBuf> = inside.collect();
-    let links = links_to_follow(inside.iter().cloned(), |_| false);
+    let links = links_below(inside.iter().cloned(), MAX_DEFINITION_DEPTH, |_| false);
     let inside = links.into_iter().chain(inside);
     let paths = whole.chain(inside).map(TargetPath::new);
     let linked = paths.filter(|path| path.real.as_ref().is_some_and(|real| path.given != *real));

@@ -13,6 +13,7 @@ use globset::{GlobBuilder, GlobMatcher};
 
 use super::command_words::{expand_variables, is_name_char, is_python, program_name, split_commands};
 use super::{comparable, entries, links_to_follow};
+use crate::path::original_paths;
 
 #[cfg(test)]
 mod tests;
@@ -86,6 +87,8 @@ struct CommandNames {
     has_open_pattern: bool,
     /// Whether it runs text, so that files of any kind may contain code.
     runs_text: bool,
+    /// Whether a shell gets files that wildcards mean or that are searched, whatever their endings.
+    runs_any_data: bool,
     /// Whether names may lack their endings.
     runs_modules: bool,
 }
@@ -109,6 +112,8 @@ struct NamedPath {
 #[derive(Debug, Clone)]
 struct NamePattern {
     matcher: GlobMatcher,
+    /// For the folders on the way, which may be made as links.
+    folder_matchers: Vec<GlobMatcher>,
     /// The folder before what only the shell knows; empty if there is none.
     folder: String,
     /// Whether it is run: it is the program, or its last part is a name.
@@ -136,10 +141,19 @@ impl ScriptNames {
 
     /// Adds the names of the files that a start-up file of the shell loads: `. ./x`, `source x`.
     pub(crate) fn add_loaded(&mut self, text: &str, context: CommandContext<'_>) {
-        for command in split_commands(text) {
+        let commands = split_commands(text);
+        let mut loads_unknown = false;
+        for command in &commands {
             if let Some(at) = command.iter().position(|word| [".", "source"].contains(&word.as_str())) {
+                loads_unknown |= command[at..].iter().any(|word| word.contains(UNKNOWN));
                 self.add_words(&command[at..], context);
             }
+        }
+        // `for f in x/*.sh; do . "$f"; done`
+        let looped =
+            commands.iter().filter(|command| loads_unknown && command.first().is_some_and(|word| word == "for"));
+        for word in looped.flat_map(|command| command.iter().skip_while(|word| *word != "in").skip(1)) {
+            self.add_words(&[".".to_owned(), word.clone()], context);
         }
     }
 
@@ -152,6 +166,11 @@ impl ScriptNames {
 
     /// Whether a command may run a file in one of the folders, which need not exist.
     pub(crate) fn may_run(&self, path: &Path, folders: &[PathBuf]) -> bool {
+        // A session in a worktree runs the files there.
+        self.may_run_file(path, folders) || original_paths(path).iter().any(|path| self.may_run_file(path, folders))
+    }
+
+    fn may_run_file(&self, path: &Path, folders: &[PathBuf]) -> bool {
         let Some(outside) =
             folders.iter().filter(|folder| path.starts_with(folder)).map(|folder| parts_of(folder).len()).max()
         else {
@@ -203,7 +222,8 @@ impl NamedPath {
             // In `jq . x.json` it is an argument.
             is_code: at == start && words[at].contains('/')
                 || is_shell_file(&words[at])
-                || at > start && is_given_to_shell(&words[start..=at]),
+                || at > start
+                    && (is_given_to_shell(&words[start..=at]) || is_script_of_interpreter(&words[start..=at])),
             is_folder: runs_folder && !is_text,
             is_cwd: contains_word(BEFORE_FOLDER, before),
             ..Self::default()
@@ -270,6 +290,9 @@ impl CommandNames {
             || name == "run-parts"
             || runs_operand && operand.is_some_and(is_unknown)
             || takes_text;
+        let is_shell = |word: &String| contains_word(SHELLS, program_name(word));
+        self.runs_any_data |= contains_word(SHELLS, name) && runs_operand && operand.is_some_and(is_unknown)
+            || runs_found && rest.iter().any(is_shell) && !has_shell_code(rest);
         self.runs_text |= takes_text || name == "eval" || name == "xargs";
         self.runs_modules |= contains_word(MODULE_RUNNERS, name) || is_python(name);
         self.is_anywhere |= ["fd", "find"].contains(&name)
@@ -370,7 +393,8 @@ impl CommandNames {
             all[..end].ends_with(wanted) && end > file.outside && self.contains_folders(file, end - wanted.len())
         };
         let is_entry = name.is_folder && all.last().is_some_and(|last| FOLDER_ENTRIES.contains(&last.as_str()));
-        self.runs_folder(name) && (file.may_be_script() || is_entry) && (wanted.len()..all.len()).any(is_in_folder)
+        let may_be_run = file.may_be_script() || is_entry || self.runs_any_data;
+        self.runs_folder(name) && may_be_run && (wanted.len()..all.len()).any(is_in_folder)
     }
 
     /// Whether files in the folder that a name means may be run.
@@ -380,7 +404,12 @@ impl CommandNames {
 
     fn is_meant(&self, file: &FileParts<'_>, pattern: &NamePattern) -> bool {
         let runs = pattern.is_run || self.runs_any_file;
-        runs && (pattern.is_code || file.may_be_script()) && pattern.matcher.is_match(file.parts.join("/"))
+        let is_folder = |matcher: &GlobMatcher| matcher.is_match(file.parts.join("/"));
+        if runs && file.path.is_symlink() && pattern.folder_matchers.iter().any(is_folder) {
+            return true;
+        }
+        runs && (pattern.is_code || self.runs_any_data || file.may_be_script())
+            && pattern.matcher.is_match(file.parts.join("/"))
     }
 }
 
@@ -388,7 +417,10 @@ impl CommandNames {
 fn is_module(file: &FileParts<'_>, wanted: &[String], ends_with: impl Fn(&[String]) -> bool) -> bool {
     let Some((last, folders)) = wanted.split_last() else { return false };
     let with_ending = |ending: &&str| [folders, &[format!("{last}.{ending}")]].concat();
-    MODULE_ENDINGS.contains(&file.ending()) && MODULE_ENDINGS.iter().map(with_ending).any(|parts| ends_with(&parts))
+    let in_folder = |ending: &&str| [wanted, &[format!("index.{ending}")]].concat();
+    let init = [wanted, &["__init__.py".to_owned()]].concat();
+    let mut forms = MODULE_ENDINGS.iter().map(with_ending).chain(MODULE_ENDINGS.iter().map(in_folder)).chain([init]);
+    MODULE_ENDINGS.contains(&file.ending()) && forms.any(|parts| ends_with(&parts))
 }
 
 /// What only the shell knows, in a word.
@@ -408,9 +440,13 @@ impl NamePattern {
         let is_open = |part: &&str| part.chars().all(|c| "*?.".contains(c));
         let parts: Vec<&str> = pattern.split('/').skip_while(is_open).collect();
         let last = parts.last()?;
-        let glob = GlobBuilder::new(&format!("**/{}", parts.join("/"))).literal_separator(true).build().ok()?;
+        let matcher = |parts: &[&str]| {
+            let glob = GlobBuilder::new(&format!("**/{}", parts.join("/"))).literal_separator(true).build();
+            glob.ok().map(|glob| glob.compile_matcher())
+        };
         Some(Self {
-            matcher: glob.compile_matcher(),
+            matcher: matcher(&parts)?,
+            folder_matchers: (1..parts.len()).filter_map(|end| matcher(&parts[..end])).collect(),
             folder,
             is_run: is_program && !word.starts_with('*') || !last.contains(['*', '?', '{']),
             is_code: is_code && !last.contains(['*', '?', '{']),
@@ -475,6 +511,20 @@ fn is_given_to_shell(words: &[String]) -> bool {
         name => contains_word(SHELLS, name),
     };
     words.iter().enumerate().take(words.len() - 1).any(is_shell)
+}
+
+/// Whether the last of the words is the file that a program before it runs: `python3 -u x.txt`.
+fn is_script_of_interpreter(words: &[String]) -> bool {
+    let Some((_, before)) = words.split_last() else { return false };
+    let program = before.iter().rposition(|word| !word.starts_with('-'));
+    let has_code = |options: &[String]| options.iter().any(|option| ["-c", "-e", "-m"].contains(&option.as_str()));
+    let is_interpreter = |name: &str| contains_word(INTERPRETERS, name) || is_python(name);
+    program.is_some_and(|at| is_interpreter(program_name(&before[at])) && !has_code(&before[at + 1..]))
+}
+
+/// Whether words contain code for a shell: `find -exec sh -c 'x {}'`.
+fn has_shell_code(words: &[String]) -> bool {
+    words.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c') && word != "-exec")
 }
 
 /// Whether a word names a script that shells run when they start: `BASH_ENV=x`.

@@ -29,7 +29,7 @@ use pattern::CommandPattern;
 pub(super) use pattern::matches_wildcards;
 use possible_commands::PossibleCommands;
 use possible_cwds::PossibleCwds;
-use profile::{choose_profile, is_below_git_root, is_naming_command, unsandboxed_profile};
+use profile::{choose_profile, is_below_git_root, is_naming_command, may_write_names, unsandboxed_profile};
 
 mod encoding;
 mod expanded_words;
@@ -200,10 +200,7 @@ fn allow_literally(
     let folders_named: Vec<&Word> = script.map(changed_folders).unwrap_or_default();
     let parts = script.map(|script| script.commands.as_slice()).unwrap_or_default();
     let names_git = is_below_git_root(ctx) && parts.iter().any(|part| is_naming_command(strip_wrappers(&part.words)));
-    let writes = |part: &SimpleCommand| {
-        let words = strip_wrappers(&part.words);
-        known_commands::may_write_files(words) && folders.may_name_file(words)
-    };
+    let writes = |part: &SimpleCommand| may_write_names(strip_wrappers(&part.words), folders);
     let uses_names = files.peek().is_some() || !folders_named.is_empty() || names_git || parts.iter().any(writes);
     let names_file = has_file_restrictions(ctx) && parts.iter().any(|part| folders.may_name_file(&part.words));
     let name_use = match (uses_names, uses_git || names_file) {

@@ -8,7 +8,7 @@ use quipu_files::has_too_many_braces;
 
 use super::rules::SourcedRule;
 use super::{Behavior, RuleSource};
-use crate::path::{TargetPath, resolve, without_dots};
+use crate::path::{TargetPath, original_paths, resolve, without_dots};
 use crate::tool::{LinkTargets, Workspace};
 
 /// Characters with a meaning in patterns.
@@ -156,17 +156,6 @@ impl PathPattern {
             names(&path) || original_paths(&path).iter().any(|original| names(original))
         })
     }
-}
-
-/// Returns the paths that a file in a git worktree of the agent has in the repository, and in the worktrees
-/// around it; none for other files.
-fn original_paths(path: &Path) -> Vec<PathBuf> {
-    let names: Vec<_> = path.iter().collect();
-    let is_worktree = |at: &usize| names[*at] == ".claude" && names[*at + 1] == "worktrees";
-    let starts: Vec<usize> = (0..names.len().saturating_sub(2)).filter(is_worktree).collect();
-    let (Some(first), Some(last)) = (starts.first(), starts.last()) else { return Vec::new() };
-    let without = |from: &usize, to: &usize| names[..*from].iter().chain(&names[to + 3..]).collect();
-    starts.iter().map(|from| without(from, last)).chain([without(first, first)]).collect()
 }
 
 /// Returns a path in lower case; `None` if it has only ASCII characters or is not UTF-8.

@@ -230,6 +230,9 @@ fn names_that_a_command_by_rule_writes_are_in_use_throughout() {
         ("allow Bash(cp:*)", "cp evil x", NameUse::Throughout),
         ("allow Bash(cp evil x)", "cp evil x", NameUse::Throughout),
         ("allow Bash(rm:*)", "rm -f d/x", NameUse::Throughout),
+        ("allow Bash(env:*)", "env cp evil x", NameUse::Throughout),
+        ("allow Bash(sh:*)", "sh -c 'cp evil x'", NameUse::Throughout),
+        ("allow Bash(flock:*)", "flock a.txt cp evil x", NameUse::Throughout),
         ("allow Bash(make:*)", "make evil", NameUse::Never),
     ] {
         match workspace.evaluate(PermissionMode::Default, &[rule], "Bash", &json!({"command": command})) {

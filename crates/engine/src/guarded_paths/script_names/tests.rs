@@ -151,7 +151,7 @@ fn files_that_a_command_only_reads_are_left_out() {
 #[test]
 fn folders_modules_and_data_are_found_however_they_are_run() {
     for command in ["cd hooks.d && for s in *; do sh $s; done", "cd hooks.d; for s in ./*; do . $s; done"] {
-        check(command, &["hooks.d/10-a", "hooks.d/x.sh"], &["src/10-a", "hooks.d/notes.md"]);
+        check(command, &["hooks.d/10-a", "hooks.d/x.sh", "hooks.d/notes.md"], &["src/10-a"]);
     }
     for command in ["python3 -mtools.check", "python3 -um tools.check", "python3 -Im tools.check x"] {
         check(command, &["tools/check.py", "tools/check/__main__.py"], &["tools/other.py"]);
@@ -202,6 +202,10 @@ fn links_to_scripts_are_followed() {
     check("run-parts scripts", &["real/c.sh", "scripts"]);
     check("PATH=scripts:$PATH h", &["real/c.sh", "scripts"]);
     check("for f in *.sh; do sh $f; done", &["x.sh"]);
+    let mut names = ScriptNames::default();
+    names.add_line("for f in real/*/*.sh; do sh $f; done", CommandContext { home: &root, variable: &|_| None });
+    assert!(names.may_run(&root.join("real/c.sh"), std::slice::from_ref(&root)));
+    assert!(!names.may_run(&root.join("y.txt"), std::slice::from_ref(&root)));
     check("cd scripts && sh c.sh", &["scripts/c.sh"]);
     check("eslint scripts/*.sh; cat y.txt", &[]);
 }
@@ -226,10 +230,33 @@ fn what_is_run_as_code_is_no_data_whatever_its_ending() {
 
 #[test]
 fn what_a_start_up_file_loads_is_found() {
-    let text = "# . not/this\nalias build='make x.sh'\n[ -f env.sh ] && . env.sh\nif true; then source ~/other/e; fi\n";
+    let text = "# . not/this\nalias build='make x.sh'\n[ -f env.sh ] && . env.sh\nif true; then source ~/other/e; fi\n\
+                for f in ~/work/rc.d/*.sh; do . \"$f\"; done";
     let root = Path::new("/home/u/work");
     let mut names = ScriptNames::default();
     names.add_loaded(text, CommandContext { home: Path::new("/home/u"), variable: &|_| None });
     let may_run = |file: &str| names.may_run(&root.join(file), &[root.to_owned()]);
-    assert!(may_run("env.sh") && !may_run("x.sh") && !may_run("make"));
+    assert!(may_run("env.sh") && may_run("rc.d/a.sh") && !may_run("x.sh") && !may_run("make"));
+}
+
+#[test]
+fn a_worktree_has_the_same_scripts() {
+    check("bash scripts/a.sh", &["scripts/a.sh", ".claude/worktrees/w/scripts/a.sh"], &[".claude/worktrees/w/b.sh"]);
+}
+
+#[test]
+fn a_shell_or_interpreter_runs_data_too() {
+    for command in [
+        "for f in hk.d/*; do . \"$f\"; done",
+        "for f in hk.d/*.txt; do bash \"$f\"; done",
+        "ls hk.d/*.txt | xargs -n1 sh",
+        "find hk.d -type f -exec sh {} \\;",
+        "python3 hk.d/1.txt",
+        "perl -w hk.d/1.txt",
+    ] {
+        check(command, &["hk.d/1.txt"], &["other/2.txt"]);
+    }
+    check("for f in docs/*.md; do markdownlint \"$f\"; done", &[], &["docs/a.md"]);
+    check("find docs -name '*.md' -exec sh -c 'wc -l {}' \\;", &[], &["docs/a.md"]);
+    check("node -e 'require(\"./srv\")'", &["srv.js", "srv/index.js"], &["srv/other.js"]);
 }

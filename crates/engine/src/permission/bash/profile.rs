@@ -1,6 +1,7 @@
 //! Chooses the sandbox profile of a script whose commands are all allowed.
 
 use super::known_commands::CommandEffect;
+use super::possible_commands::PossibleCommands;
 use super::possible_cwds::PossibleCwds;
 use super::{
     CommandFinding, has_file_restrictions, is_git, is_standard_file, known_commands, possible_commands, runs_git,
@@ -102,7 +103,7 @@ pub(super) fn unsandboxed_profile(
             name_uses.push(NameUse::Repository);
         }
         // A command in the sandbox could make it a link to a guarded file.
-        if known_commands::may_write_files(words) && folders.may_name_file(words) {
+        if may_write_names(words, folders) {
             name_uses.push(NameUse::Throughout);
         }
         // It may make a `.git` for another command's git.
@@ -117,6 +118,17 @@ pub(super) fn unsandboxed_profile(
     }
     let is_free = ctx.workspace.sandbox().allows_unsandboxed(name_use);
     is_free.then_some(SandboxProfile::ByRule { name_use, last_command, uses_git })
+}
+
+/// Whether a command writes files that its words may name, or starts a program that does: `env cp a b`.
+pub(super) fn may_write_names(words: &[Word], folders: &PossibleCwds) -> bool {
+    let alone = SimpleCommand { words: words.to_vec(), ..SimpleCommand::default() };
+    let possible = PossibleCommands::from_script(&Script { commands: vec![alone], ..Script::default() });
+    let writes = |possible: PossibleCommands| {
+        let mut commands = possible.commands.iter();
+        commands.any(|words| known_commands::may_write_files(words) && folders.may_name_file(words))
+    };
+    possible.is_none_or(writes)
 }
 
 /// Programs that give files other names.
