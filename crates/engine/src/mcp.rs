@@ -582,6 +582,11 @@ fn url_forms(url: &str) -> Vec<String> {
         let mut url = url::Url::parse(url).ok()?;
         let host = url.host_str()?.trim_end_matches('.').to_owned();
         url.set_host(Some(&host)).ok()?;
+        if let Some(url::Host::Ipv6(address)) = url.host()
+            && let Some(mapped) = address.to_ipv4_mapped()
+        {
+            url.set_ip_host(mapped.into()).ok()?;
+        }
         url.set_username("").and_then(|()| url.set_password(None)).ok()?;
         let path = percent_decode_str(url.path()).decode_utf8_lossy().into_owned();
         let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
@@ -679,6 +684,9 @@ mod tests {
         assert!(is_used("deniedMcpServers", "https://evil.org/*", "https://good.org/mcp"));
         assert!(is_used("allowedMcpServers", "https://good.org/*", "https://good.org/mcp"));
         assert!(!is_used("allowedMcpServers", "https://good.org/*", "https://good.org@evil.org/"));
+        for url in ["http://[::ffff:127.0.0.1]:8/x", "http://[::ffff:7f00:1]:8/x", "http://127.1:8/x"] {
+            assert!(!is_used("deniedMcpServers", "http://127.0.0.1:8/x", url), "{url}");
+        }
     }
 
     #[test]

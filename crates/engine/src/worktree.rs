@@ -2,8 +2,8 @@
 //! (`--worktree`), or for a subagent (`isolation: worktree`).
 //!
 //! git runs programs that the configuration of the repository names. Here it runs no hooks and no file system monitor,
-//! and filters only if they are installed programs. If the folder is not trusted, it also runs no filters and no
-//! transport. A repository that keeps settings or files elsewhere is then rejected.
+//! no transport, and filters only if they are installed programs. If the folder is not trusted, it also runs no filters.
+//! A repository that keeps settings or files elsewhere is then rejected.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -190,10 +190,17 @@ impl Git<'_> {
         let path = path.to_string_lossy();
         let exists = self.run_for_text(&["rev-parse", "--verify", "--quiet", &format!("refs/heads/{branch}")]).is_ok();
         let args: &[&str] = match exists {
-            true => &["worktree", "add", &path, branch],
-            false => &["worktree", "add", "-b", branch, &path, "HEAD"],
+            true => &["worktree", "add", "--no-checkout", &path, branch],
+            false => &["worktree", "add", "--no-checkout", "-b", branch, &path, "HEAD"],
         };
-        self.run_for_text(args).map(|_| !exists)
+        self.run_for_text(args)?;
+        // Which filters there are may depend on the branch and the folder.
+        let inside = Git { root: Path::new(&*path), ..*self };
+        if let Err(error) = inside.run_for_text(&["reset", "--hard", "--quiet"]) {
+            self.run_for_text(&["worktree", "remove", "--force", &path])?;
+            return Err(error);
+        }
+        Ok(!exists)
     }
 
     /// Makes git ignore the worktrees, in this clone only.
@@ -273,9 +280,8 @@ impl Git<'_> {
             command.env_remove(name);
         }
         command.env("GIT_TERMINAL_PROMPT", "0").env("PYTHONSAFEPATH", "1");
-        if !self.trusted {
-            command.env("GIT_ALLOW_PROTOCOL", "none").env("GIT_NO_LAZY_FETCH", "1");
-        }
+        // Fetching runs programs that the settings name, and may never end.
+        command.env("GIT_ALLOW_PROTOCOL", "none").env("GIT_NO_LAZY_FETCH", "1");
         for setting in settings {
             command.arg("-c").arg(setting);
         }
@@ -376,6 +382,13 @@ mod tests {
         assert!(!ran.exists());
         enter(&Worktree::Named("other".to_owned()), &root, &env, true).unwrap();
         assert_eq!(fs::read_to_string(root.join(".claude/worktrees/other/a.txt")).unwrap(), "A");
+        // The main worktree does not see what holds only in others.
+        fs::remove_file(&ran).unwrap();
+        let elsewhere = format!("[filter \"evil.one\"]\n\tsmudge = touch {}; cat\n", ran.display());
+        fs::write(root.join(".git/more"), elsewhere).unwrap();
+        git.run_for_text(&["config", "includeIf.onbranch:worktree-**.path", "more"]).unwrap();
+        enter(&Worktree::Named("third".to_owned()), &root, &env, true).unwrap();
+        assert!(!ran.exists() && root.join(".claude/worktrees/third/a.txt").exists());
         for command in ["sh f", "tools/f.sh", "./f", "python3 f.py", "upper; f", "upper $(f)", "\"tools/f\" %f"] {
             assert!(!is_installed_program(command), "{command}");
         }

@@ -64,6 +64,8 @@ impl Session {
     /// Makes what `SessionStart` hooks have written run before every command. The file is read here and
     /// not by the commands, which could change it.
     fn load_env_file(&self) {
+        // A hook may have made it a link to a file of the session.
+        self.workspace.guard_start_files([self.hook_env_file()]);
         match text_file::read(&self.hook_env_file(), None, MAX_ENV_FILE_BYTES) {
             Ok(text) => self.workspace.set_env_script([self.env_script.as_str(), &text].join("\n").trim().to_owned()),
             Err(error) => self.warn(format!("{ENV_FILE_VARIABLE} of SessionStart hooks is not used: {error}")),

@@ -478,7 +478,7 @@ pub(super) fn copied_names(words: &[Word]) -> Vec<String> {
 
 /// Programs besides [`READ_COMMANDS`] and [`CHANGE_COMMANDS`] that write the files they are given.
 const WRITE_COMMANDS: &str = "\
-    bsdtar bzip2 cpio csplit curl dd find gunzip gzip iconv install ln patch rename rsync scp script sed shred sponge \
+    bsdtar bzip2 cpio csplit curl dd find gunzip gzip iconv install ln patch rename rsync scp script sed shred shuf sponge \
     split tar tee truncate unlink unxz unzip wget xxd xz zip zstd";
 
 /// Git subcommands whose operands are no files that they write in the working folder.

@@ -16,7 +16,9 @@ fn what_links_in_folders_of_settings_and_plugins_lead_to_is_guarded() {
     let agent = ScriptedAgent::from_script_text(&script.to_string());
     let work = agent.folder.path.join("work");
     let outside = agent.folder.path.join("outside");
-    for folder in ["work/skill", "outside/config/agents", "outside/config/skills", "outside/plugin/hooks", "outside/xdg/quipu"] {
+    for folder in
+        ["work/skill", "outside/config/agents", "outside/config/skills", "outside/plugin/hooks", "outside/xdg/quipu"]
+    {
         fs::create_dir_all(agent.folder.path.join(folder)).unwrap();
     }
     for (link, target) in [
@@ -31,7 +33,12 @@ fn what_links_in_folders_of_settings_and_plugins_lead_to_is_guarded() {
     let plugin = outside.join("plugin");
     let mut command =
         agent.command(&["-p", "go", "--permission-mode", "acceptEdits", "--plugin-dir", plugin.to_str().unwrap()]);
-    let output = command.current_dir(&work).env("CLAUDE_CONFIG_DIR", outside.join("config")).env("XDG_CONFIG_HOME", outside.join("xdg")).output().unwrap();
+    let output = command
+        .current_dir(&work)
+        .env("CLAUDE_CONFIG_DIR", outside.join("config"))
+        .env("XDG_CONFIG_HOME", outside.join("xdg"))
+        .output()
+        .unwrap();
     let written: Vec<&str> = names.into_iter().filter(|name| work.join(name).exists()).collect();
     assert_eq!(written, ["plain.md"], "{output:?}");
 }
@@ -71,4 +78,18 @@ fn what_links_of_the_repository_lead_to_is_guarded() {
     let is_old = |name: &&str| fs::read_to_string(root.join("work").join(name)).unwrap() == "old";
     let changed: Vec<&str> = names.into_iter().filter(|name| !is_old(name)).collect();
     assert_eq!(changed, ["plain.md"], "{output:?}");
+}
+
+#[test]
+fn what_a_hook_makes_the_env_file_a_link_to_is_guarded() {
+    let script = json!([
+        {"when": {"result_of": "Write"}, "reply": "done"},
+        {"reply": [{"tool": "Write", "input": {"file_path": "vars.txt", "content": "touch ran"}}]},
+    ]);
+    let agent = ScriptedAgent::from_script_text(&script.to_string());
+    let hook = json!({"type": "command", "command": "ln -sf \"$PWD/vars.txt\" \"$CLAUDE_ENV_FILE\""});
+    let settings = json!({"hooks": {"SessionStart": [{"hooks": [hook]}]}}).to_string();
+    agent.write("vars.txt", "A=1");
+    agent.run(&["-p", "go", "--permission-mode", "acceptEdits", "--settings", &settings]);
+    assert_eq!(fs::read_to_string(agent.folder.path.join("vars.txt")).unwrap(), "A=1");
 }
