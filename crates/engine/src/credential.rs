@@ -10,7 +10,7 @@ use process_wrap::tokio::CommandWrap;
 use quipu_api::{Credential, KeyHelper};
 use tokio::io::AsyncReadExt as _;
 
-use crate::guarded_paths::python_code::line_runs_python_without_script;
+use crate::guarded_paths::python_code;
 use crate::process_group::GroupProcess;
 use crate::settings::Settings;
 
@@ -50,11 +50,8 @@ pub(crate) fn helper(settings: &Settings, env: &BTreeMap<String, String>, cwd: &
 /// key.
 async fn run(command: String, env: BTreeMap<String, String>, cwd: PathBuf) -> Result<String, String> {
     let shell = CommandWrap::with_new("sh", |shell| {
-        shell.args(["-c", &command]).env_clear().envs(&env).current_dir(cwd);
-        // Python code must not import modules of the project.
-        if line_runs_python_without_script(&command) && !env.contains_key("PYTHONSAFEPATH") {
-            shell.env("PYTHONSAFEPATH", "1");
-        }
+        shell.args(["-c", &command]).env_clear().envs(&env).current_dir(&cwd);
+        shell.envs(python_code::safe_path(&command, &cwd, |name| env.contains_key(name)));
         shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     });
     let (status, output) = match tokio::time::timeout(HELPER_TIMEOUT, read_output(shell)).await {

@@ -8,10 +8,9 @@ use std::path::{Component, Path, PathBuf};
 
 use quipu_message::text;
 
-use crate::path::{TargetPath, may_exist, resolve};
+use crate::path::{TargetPath, resolve};
 use config_paths::ConfigPaths;
 
-mod command_words;
 pub(crate) mod config_paths;
 pub(crate) mod python_code;
 pub(crate) mod script_names;

@@ -131,12 +131,13 @@ impl McpClients {
     }
 
     /// Returns the commands of the servers that are programs, word by word.
-    pub(crate) fn command_lines(&self) -> Vec<Vec<String>> {
+    pub(crate) fn command_lines(&self) -> Vec<String> {
         let line = |server: &McpConnection| match &server.endpoint {
             // Variables such as NODE_OPTIONS name files too.
             McpEndpoint::Stdio { command, args, env } => {
                 let env = env.iter().map(|(name, value)| format!("{name}={value}"));
-                Some(env.chain(std::iter::once(command).chain(args).cloned()).collect())
+                let words: Vec<String> = env.chain(std::iter::once(command).chain(args).cloned()).collect();
+                Some(words.join(" "))
             }
             McpEndpoint::Http { .. } | McpEndpoint::Sdk => None,
         };
@@ -254,19 +255,17 @@ impl McpClients {
     /// Connects every server that is not connected yet, all at once. Returns a sentence for each
     /// server that could not be connected.
     pub(crate) async fn connect_all(&self, environment: &McpEnvironment<'_>) -> Vec<String> {
-        let pending: Vec<(String, McpEndpoint, Option<Json>, bool)> = {
+        let pending: Vec<(String, McpEndpoint, Option<Json>)> = {
             let servers = self.lock();
             let waiting = servers.values().filter(|server| matches!(server.state, ConnectionState::Pending));
-            let is_of_project = |server: &McpConnection| server.source == McpScope::Project.as_str();
-            let facts = |server: &McpConnection| {
-                (server.name.clone(), server.endpoint.clone(), server.manifest.clone(), is_of_project(server))
-            };
+            let facts =
+                |server: &McpConnection| (server.name.clone(), server.endpoint.clone(), server.manifest.clone());
             waiting.map(facts).collect()
         };
         let set = environment.env.get("MCP_TIMEOUT").and_then(|millis| millis.parse().ok());
         let patience = set.map_or(CONNECT_TIMEOUT, Duration::from_millis);
-        let connecting = pending.into_iter().map(|(name, endpoint, manifest, is_of_project)| async move {
-            let server = connect::ServerToConnect { name: &name, endpoint: &endpoint, manifest, is_of_project };
+        let connecting = pending.into_iter().map(|(name, endpoint, manifest)| async move {
+            let server = connect::ServerToConnect { name: &name, endpoint: &endpoint, manifest };
             let connect = self.connecting.track_future(connect::connect(environment, server, patience));
             let standing = self.closing.run_until_cancelled(connect).await;
             (name, standing.unwrap_or_else(|| ConnectionState::Failed("the session ended".to_owned())))

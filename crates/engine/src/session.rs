@@ -20,7 +20,6 @@ use crate::conversation_log::ConversationLog;
 use crate::credential;
 use crate::definitions::{AgentDefinition, Definitions, ProjectRules};
 use crate::git;
-use crate::guarded_paths::script_names::CommandContext;
 use crate::hooks::Hooks;
 use crate::host::Host;
 use crate::input::Prompt;
@@ -274,11 +273,8 @@ impl Session {
     /// Guards the files that the MCP servers run, after a host has set other servers.
     pub(crate) fn guard_mcp_programs(&self) {
         let root = self.workspace.root();
-        let home = self.workspace.home().unwrap_or_else(|| root.to_owned());
-        let variable = |name: &str| self.env.get(name).cloned();
-        let context = CommandContext { home: &home, variable: &variable };
         let mut names = (*self.workspace.script_names()).clone();
-        self.mcp.command_lines().iter().for_each(|words| names.add_words(words, context));
+        self.mcp.command_lines().iter().for_each(|command| names.add(command, &|name| self.env.get(name).cloned()));
         self.workspace.guard_scripts(names, &[root]);
     }
 

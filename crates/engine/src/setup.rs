@@ -18,7 +18,7 @@ use crate::definitions::{AgentDefinition, Definitions, Plugin, ProjectRules};
 use crate::error::EngineError;
 use crate::git;
 use crate::guarded_paths::config_paths::{self, SafePrograms};
-use crate::guarded_paths::script_names::{CommandContext, ScriptNames};
+use crate::guarded_paths::script_names::ScriptNames;
 use crate::hooks::Hooks;
 use crate::host::Host;
 use crate::mcp::{self, McpClients, McpFiles};
@@ -376,12 +376,10 @@ impl Launch {
             "PWD" => Some(self.cwd.to_string_lossy().into_owned()),
             name => self.var(name).map(str::to_owned),
         };
-        let context = CommandContext { home: &home, variable: &variable };
         let mut names = ScriptNames::default();
-        hooks.chain(helpers).for_each(|command| names.add_line(command, context));
-        mcp.command_lines().iter().for_each(|words| names.add_words(words, context));
+        hooks.chain(helpers).chain(&mcp.command_lines()).for_each(|command| names.add(command, &variable));
         let start_up = text_file::read(&home.join(".bashrc"), None, text_file::MAX_BYTES).unwrap_or_default();
-        names.add_loaded(&start_up, context);
+        names.add_loaded(&start_up, &variable);
         names
     }
 

@@ -17,7 +17,6 @@ use quipu_message::bookkeeping::WorktreeSession;
 
 use crate::error::EngineError;
 use crate::git::git_root;
-use crate::guarded_paths::script_names::is_runner;
 use crate::options::Worktree;
 use crate::path::resolve;
 use crate::text_file;
@@ -289,12 +288,15 @@ impl Git<'_> {
     }
 }
 
+/// Programs that run the file after their options.
+const RUNNERS: &str = "ash awk bash bun dash deno expect fish ksh lua make node perl php pypy pypy3 python python3 ruby \
+                       run-parts sh ts-node tsx zsh";
+
 /// Whether the command of a filter runs a program that is installed and no file of the session: `git-lfs smudge -- %f`.
 fn is_installed_program(command: &str) -> bool {
     let mut words = command.split_whitespace().map(|word| word.trim_matches('"'));
-    let Some(program) = words.next() else { return true };
     let is_word = |word: &str| word.chars().all(|c| c.is_ascii_alphanumeric() || "-_%".contains(c));
-    is_word(program) && words.all(is_word) && !is_runner(program)
+    words.all(|word| is_word(word) && !RUNNERS.split(' ').any(|runner| runner == word))
 }
 
 /// Whether a folder contains a link, a pipe or a device, which git would write through or wait for, or too many

@@ -6,8 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::command_words::expand_variables;
-use super::script_names::ScriptNames;
+use super::script_names::{ScriptNames, expand_variables};
 use super::{CONFIG_FOLDERS, GUARDED_FILES, GUARDED_FOLDERS, entries, has_guarded_name, links_below, links_to_follow};
 use crate::git::git_root;
 use crate::path::{TargetPath, may_exist, resolve};

@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
 use super::{HookEnvironment, HookRun};
-use crate::guarded_paths::python_code::line_runs_python_without_script;
+use crate::guarded_paths::python_code;
 use crate::process_group::GroupProcess;
 
 /// The exit code of a hook that blocks.
@@ -63,10 +63,7 @@ fn start(command: &str, input: &Json, with: HookEnvironment<'_>) -> io::Result<G
     let mut shell = GroupProcess::spawn(CommandWrap::with_new("sh", |shell| {
         shell.args(["-c", command]).env_clear().envs(with.env).env("CLAUDE_PROJECT_DIR", with.project_folder);
         shell.current_dir(with.root);
-        // Otherwise `python3 -c 'import json'` imports a `json.py` of the project.
-        if line_runs_python_without_script(command) && !with.env.contains_key("PYTHONSAFEPATH") {
-            shell.env("PYTHONSAFEPATH", "1");
-        }
+        shell.envs(python_code::safe_path(command, with.root, |name| with.env.contains_key(name)));
         shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     }))?;
     if let Some(mut stdin) = shell.take_stdin() {

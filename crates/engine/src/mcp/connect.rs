@@ -17,7 +17,7 @@ use rmcp::{RoleClient, ServiceError, service::ClientInitializeError};
 use super::sdk_transport::SdkTransport;
 use super::stdio_transport::StdioTransport;
 use super::{ConnectionState, McpEndpoint, McpEnvironment};
-use crate::guarded_paths::python_code::runs_python_without_script;
+use crate::guarded_paths::python_code;
 use crate::process_group::GroupProcess;
 use crate::tool::SECRET_VARIABLES;
 
@@ -33,8 +33,6 @@ pub(super) struct ServerToConnect<'a> {
     pub(super) endpoint: &'a McpEndpoint,
     /// What a host says of a server of its own.
     pub(super) manifest: Option<Json>,
-    /// Whether the project configured it.
-    pub(super) is_of_project: bool,
 }
 
 /// Connects, initializes the server and lists its tools.
@@ -79,7 +77,7 @@ async fn list_tools(service: &McpService) -> Result<Vec<Tool>, ServiceError> {
 /// Opens the transport; for a program also returns its process, which is killed on drop with its children.
 async fn open_connection(
     environment: &McpEnvironment<'_>,
-    ServerToConnect { name, endpoint, manifest, is_of_project }: ServerToConnect<'_>,
+    ServerToConnect { name, endpoint, manifest }: ServerToConnect<'_>,
 ) -> Result<(McpService, Option<GroupProcess>), String> {
     let failed = |error: ClientInitializeError| error.to_string();
     let running = match endpoint {
@@ -91,12 +89,9 @@ async fn open_connection(
                 if let Some(path) = environment.env.get("PATH").filter(|_| !env.contains_key("PATH")) {
                     program.env("PATH", path);
                 }
-                // Python must not import modules of the session's folder, unless the project configured the server.
-                let words = [std::slice::from_ref(command), args].concat();
-                let is_set = env.contains_key("PYTHONSAFEPATH") || environment.env.contains_key("PYTHONSAFEPATH");
-                if !is_set && !is_of_project && runs_python_without_script(&words) {
-                    program.env("PYTHONSAFEPATH", "1");
-                }
+                let line = [std::slice::from_ref(command), args].concat().join(" ");
+                let is_set = |name: &str| env.contains_key(name) || environment.env.contains_key(name);
+                program.envs(python_code::safe_path(&line, environment.root, is_set));
                 if environment.scrubs_secrets {
                     SECRET_VARIABLES.iter().filter(|name| !env.contains_key(**name)).for_each(|name| {
                         program.env_remove(name);
