@@ -224,14 +224,15 @@ fn links_below(paths: impl Iterator<Item = PathBuf>, depth: usize, skips: impl F
 /// Returns the links among a path and what is in it, at most this many folders deep.
 fn links_in(path: PathBuf, max_depth: usize) -> Vec<PathBuf> {
     let mut links = Vec::new();
-    let mut open = VecDeque::from([(path, 0)]);
+    let Ok(data) = path.symlink_metadata() else { return links };
+    let mut open = VecDeque::from([(path, data.file_type(), 0)]);
     let mut visited = 0;
-    while let Some((path, depth)) = open.pop_front().filter(|_| visited < MAX_LINK_SEARCH) {
+    while let Some((path, kind, depth)) = open.pop_front().filter(|_| visited < MAX_LINK_SEARCH) {
         visited += 1;
-        let Ok(data) = path.symlink_metadata() else { continue };
-        if data.is_dir() && depth < max_depth {
-            open.extend(entries(&path).map(|entry| (entry, depth + 1)));
-        } else if data.is_symlink() {
+        if kind.is_dir() && depth < max_depth {
+            let entries = path.read_dir().into_iter().flatten().flatten();
+            open.extend(entries.filter_map(|entry| Some((entry.path(), entry.file_type().ok()?, depth + 1))));
+        } else if kind.is_symlink() {
             links.push(path);
         }
     }

@@ -28,6 +28,9 @@ const CLAUDE_CONFIG_NAMES: [&str; 10] = [
     "skills",
 ];
 
+/// Folders in `.claude` without settings and definitions: worktrees and, in the home folder, sessions and backups.
+const CLAUDE_DATA_NAMES: [&str; 3] = ["worktrees", "projects", "file-history"];
+
 /// The paths, resolved.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ConfigPaths {
@@ -155,7 +158,8 @@ pub(crate) fn links_of_project(folder: &Path) -> Vec<PathBuf> {
         let is_guarded = |path: &PathBuf| path.file_name().is_some_and(|name| has_guarded_name(Path::new(name)));
         let others = entries(folder).filter(is_guarded).filter(|path| !path.ends_with(".git"));
         let others = others.filter(|path| !path.ends_with(".claude") || path.is_symlink());
-        let in_claude = entries(&folder.join(".claude")).filter(|path| !path.ends_with("worktrees"));
+        let is_data = |path: &PathBuf| CLAUDE_DATA_NAMES.iter().any(|name| path.ends_with(name));
+        let in_claude = entries(&folder.join(".claude")).filter(|path| !is_data(path));
         let definitions = links_below(in_claude, MAX_DEFINITION_DEPTH, |_| false);
         links_to_follow(in_git.into_iter().chain(others), |_| false).into_iter().chain(definitions).collect::<Vec<_>>()
     });
