@@ -96,10 +96,10 @@ fn commands_that_rules_allow_are_asked_about_if_they_write_guarded_files() {
 #[test]
 fn rules_for_files_match_words_in_the_folders_and_values_of_a_line() {
     let workspace = TestWorkspace::new();
-    for name in [".env", "secrets/key", "src/a"] {
+    for name in [".env", "secrets/key", "src/a", "deep/inner/key"] {
         workspace.write(name, "");
     }
-    let rules = ["deny Read(.env)", "deny Read(secrets/**)"];
+    let rules = ["deny Read(.env)", "deny Read(secrets/**)", "deny Read(deep/inner/key)"];
     let decide = |command: &str| workspace.bash_decision(PermissionMode::BypassPermissions, &rules, command);
     for command in [
         "cat /proc/$$/cwd/.env",
@@ -129,6 +129,7 @@ fn rules_for_files_match_words_in_the_folders_and_values_of_a_line() {
         "env -S '-C secrets cat key'",
         "tar -cC secrets -f - key",
         "tar cCf secrets - key",
+        "tar cfCC - deep inner key",
         "tar -Csecrets -cf - key",
         "tar --dir secrets -cf - key",
         "make -sCsecrets -fkey",

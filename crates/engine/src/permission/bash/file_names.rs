@@ -8,7 +8,7 @@ use quipu_message::ToolName;
 
 use super::known_commands::{self, CommandEffect};
 use super::pattern::{decode_escapes, with_plain_blanks};
-use super::possible_commands::PossibleCommands;
+use super::possible_commands::{PossibleCommands, is_tar, program_name};
 use super::possible_cwds::PossibleCwds;
 use crate::path::{MAX_PATH_BYTES, TargetPath, without_dots};
 use crate::permission::decision::PermissionContext;
@@ -114,6 +114,11 @@ fn changed_folders(possible: &PossibleCommands, mut folders: Vec<PathBuf>) -> Ve
         names.extend(changed.iter().map(|word| word.text.as_str()).filter(|text| !text.starts_with('-')));
         names.extend(words.windows(2).filter(|pair| is_option(&pair[0])).map(|pair| pair[1].text.as_str()));
         names.extend(words.iter().filter_map(|word| word.text.split_once("directory=")).map(|(_, folder)| folder));
+        // `tar cfCC - a b x`: the values of several options follow.
+        let has_bundle = words.get(1).is_some_and(|word| word.text.contains('C'));
+        if has_bundle && is_tar(&program_name(&words[0])) {
+            names.extend(words[2..].iter().map(|word| word.text.as_str()));
+        }
     }
     for name in names {
         let parts = if name.contains('$') { known_parts(name, &possible.values) } else { vec![name.to_owned()] };

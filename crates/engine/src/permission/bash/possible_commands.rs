@@ -52,7 +52,7 @@ const INTERPRETERS: &str = "\
     awk gawk mawk nawk sed gsed perl python pypy ruby node nodejs deno bun php lua luajit tclsh expect osascript \
     vi vim nvim view vimdiff rvim rview gvim ex ed emacs make gmake tar rsync zip man rg split sort bc dc psql sqlite mysql openssl gpg crontab at \
     cc gcc g++ c++ clang clang++ cpp tcc lldb socat nano cpio less more lftp gnuplot julia octave guile racket \
-    ipython raku ghci erl elixir groovy rscript logrotate apt apt-get dpkg go cargo pdb mariadb m4";
+    ipython raku ghci erl elixir groovy rscript logrotate apt apt-get dpkg go cargo pdb mariadb m4 bsdtar install wget";
 
 /// Interpreters that run their standard input if they are given neither code nor a file, or `-`.
 const STDIN_INTERPRETERS: &str = "\
@@ -188,7 +188,11 @@ impl PossibleCommands {
                 self.runs_unknown |= name.starts_with(GIT_SETTINGS_PREFIX);
                 let plain = value.replace(['\'', '"', '\\'], "");
                 self.values.push(Word { text: plain, is_literal: true });
-                // `PERL5DB='system"x"'`
+                // `PERL5DB='system"x"'`, `TAR_OPTIONS=-Ix`
+                value
+                    .split(' ')
+                    .filter(|word| word.starts_with('-'))
+                    .for_each(|word| self.add_code(option_value(word)));
                 if value.contains(['!', '"', '(']) {
                     self.add_code(value);
                 }
@@ -255,8 +259,10 @@ impl PossibleCommands {
             // A bare word is a file or a target, or the value of an option.
             let is_code = |word: &Word| word.text.contains(|c: char| !c.is_alphanumeric() && !"-_./".contains(c));
             let is_option = |word: &Word| word.text.starts_with('-');
+            // `tar cIf rm x`: the values of several options follow.
+            let has_bundle = is_tar(name) && words.get(1).is_some_and(|word| word.text.contains(['I', 'F']));
             for pair in words.windows(2) {
-                if is_option(&pair[0]) || is_option(&pair[1]) || is_code(&pair[1]) {
+                if has_bundle || is_option(&pair[0]) || is_option(&pair[1]) || is_code(&pair[1]) {
                     self.add_code(&pair[1].text);
                     self.add_code(option_value(&pair[1].text));
                     commands_in_option(&pair[1].text).for_each(|text| self.add_code(text));
@@ -679,6 +685,11 @@ fn is_wrapper(name: &str, words: &[Word]) -> bool {
         || name.starts_with("ld-")
         || name == "ld.so"
         || RUNNERS.iter().any(|(runner, word)| *runner == name && told(word))
+}
+
+/// Whether a program is tar, whose options may be one word without a dash: `tar cIf rm x`.
+pub(super) fn is_tar(name: &str) -> bool {
+    contains_word("tar bsdtar", name)
 }
 
 /// Whether a word makes a command run in another folder.
