@@ -260,24 +260,39 @@ fn resolve_literal_prefix(root: &Path, pattern: &str) -> Option<(PathBuf, String
     if !pattern.starts_with('/') && names.len() == 1 {
         return None;
     }
-    let plain = names.iter().take_while(|name| !name.contains(WILDCARDS)).count().min(names.len() - 1);
-    let folder = names[..plain].iter().fold(root.to_owned(), |path, name| path.join(name));
-    Some((resolve(&folder)?, format!("/{}", names[plain..].join("/"))))
+    let literal: Vec<String> = names[..names.len() - 1].iter().map_while(|name| literal_text(name)).collect();
+    let folder = literal.iter().fold(root.to_owned(), |path, name| path.join(name));
+    Some((resolve(&folder)?, format!("/{}", names[literal.len()..].join("/"))))
 }
 
 /// Returns the pattern for the target of a link that a pattern without wildcards, or with a
 /// final `/**`, names in the folder.
 fn resolve_link(root: &Path, pattern: &str) -> Option<(PathBuf, String)> {
     let (name, below) = pattern.strip_suffix("/**").map_or((pattern, ""), |name| (name, "/**"));
-    let name = name.trim_start_matches("**/").trim_matches('/');
-    if name.is_empty() || name.contains(WILDCARDS) {
-        return None;
-    }
+    let name = literal_text(name.trim_start_matches("**/").trim_matches('/')).filter(|name| !name.is_empty())?;
     let link = root.join(name);
     let real = resolve(&link).filter(|real| *real != link)?;
     // Bytes that are not UTF-8 cannot be written in a pattern.
     let target = escape_wildcards(&real.file_name()?.to_string_lossy()).replace(char::REPLACEMENT_CHARACTER, "*");
     Some((real.parent()?.to_owned(), format!("/{target}{below}")))
+}
+
+/// Returns the only text that a pattern matches: `[id]` for `[[]id]` and `\[id]`; `None` if it may match others.
+fn literal_text(pattern: &str) -> Option<String> {
+    let mut text = String::new();
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => text.push(chars.next()?),
+            '[' => {
+                text.push(chars.next().filter(|c| !"!^".contains(*c))?);
+                chars.next().filter(|c| *c == ']')?;
+            }
+            c if WILDCARDS.contains(&c) => return None,
+            c => text.push(c),
+        }
+    }
+    Some(text)
 }
 
 /// Returns the patterns that a rule with braces means, and for deny and ask rules also the pattern itself, because
@@ -369,6 +384,53 @@ fn escape_wildcards(text: &str) -> String {
     }
 }
 
+/// Matches one byte of a character that is not ASCII.
+const HIGH_BYTE: &str = "[!\u{1}-\u{7f}]";
+
+/// Returns a pattern in which `?` and brackets match whole characters; for the matcher they match bytes. `None` if the
+/// pattern contains neither, or brackets that are not closed. Its braces are part of names. A range of characters that
+/// are not ASCII, or brackets that exclude some, match all of these.
+fn with_whole_characters(pattern: &str) -> Option<String> {
+    let any_high = (2..=4).map(|bytes| HIGH_BYTE.repeat(bytes)).collect::<Vec<_>>().join(",");
+    let mut whole = String::new();
+    let mut rest = pattern;
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '\\' => {
+                let escaped = rest.chars().next()?;
+                whole.extend([c, escaped]);
+                rest = &rest[escaped.len_utf8()..];
+            }
+            '{' | '}' => whole.extend(['\\', c]),
+            '?' => whole.push_str(&format!("{{?,{any_high}}}")),
+            '[' => {
+                let negated = rest.starts_with(['!', '^']);
+                let inside = &rest[usize::from(negated)..];
+                // A bracket that closes directly after the first one is one of the characters.
+                let first = inside.chars().next()?.len_utf8();
+                let end = first + inside[first..].find(']')?;
+                let (characters, after) = inside.split_at(end);
+                rest = &after[1..];
+                let ascii: String = characters.chars().filter(char::is_ascii).collect();
+                let high = characters.chars().filter(|c| !c.is_ascii()).map(String::from);
+                let sign = if negated { "!" } else { "" };
+                let is_range = !characters.is_ascii() && characters.contains('-');
+                let mut choices = vec![if ascii.is_empty() { "?".to_owned() } else { format!("[{sign}{ascii}]") }];
+                match (negated, is_range) {
+                    (true, _) => choices.push(any_high.clone()),
+                    (false, true) => choices = vec!["?".to_owned(), any_high.clone()],
+                    (false, false) if ascii.is_empty() => choices = high.collect(),
+                    (false, false) => choices.extend(high),
+                }
+                whole.push_str(&format!("{{{}}}", choices.join(",")));
+            }
+            c => whole.push(c),
+        }
+    }
+    pattern.contains(['?', '[']).then_some(whole)
+}
+
 /// Returns the pattern in which braces are part of names.
 fn escape_braces(pattern: &str) -> String {
     let mut is_escaped = false;
@@ -401,6 +463,9 @@ fn build_matcher(root: &Path, patterns: &[String], protects: bool) -> Option<Git
         let mut is_valid = add(pattern);
         if protects && pattern.contains(['{', '}']) {
             is_valid |= add(&escape_braces(pattern));
+        }
+        if protects && let Some(whole) = with_whole_characters(pattern) {
+            is_valid |= add(&whole) | add(&whole.to_lowercase());
         }
         if protects && !pattern.is_ascii() {
             is_valid |= add(&pattern.to_lowercase());

@@ -647,6 +647,11 @@ fn deny_rules_match_targets_of_links_however_they_are_written() {
         check(pattern, workspace.path("store/key.pem"));
     }
     check("{.env,key}", workspace.path("conf/real"));
+    symlink("conf/real", workspace.path("[id]")).unwrap();
+    symlink("store", workspace.path("s t")).unwrap();
+    check("[[]id]", workspace.path("conf/real"));
+    check("\\[id]", workspace.path("conf/real"));
+    check("s[ ]t/*.pem", workspace.path("store/key.pem"));
     check(".env{,.local}", workspace.path("conf/real"));
     check(".key", odd.clone());
     check("./.key", odd);
@@ -672,6 +677,15 @@ fn deny_rules_match_every_alternative_and_character_class() {
     check(".en[[:alpha:]]", &[".env"], &[".en1"]);
     check("key[![:digit:][:punct:]]", &["keys"], &["key1", "key-"]);
     check("a[[:punct:]]b", &["a!b", "a]b", "a~b"], &["a1b"]);
+    // Characters, not bytes.
+    check("[äö]x", &["äx", "öx", "Äx"], &["üx", "ax"]);
+    check("[a文]x", &["ax", "文x"], &["bx"]);
+    check("[à-ü].key", &["ä.key"], &["ab.key"]);
+    check("?.key", &["ä.key", "文.key", "😀.key", "a.key"], &["ab.key", "äa.key", ".key"]);
+    check("[!a].key", &["ä.key", "b.key"], &["a.key"]);
+    check("[!ä].key", &["ö.key", "b.key"], &[]);
+    check("{a,?}.p[eé]m", &["é.pem", "a.pém"], &["ab.pem"]);
+    check("[id]{x}?", &["i{x}é", "dxa"], &["[id]x"]);
 }
 
 #[tokio::test]
