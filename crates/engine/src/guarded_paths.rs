@@ -323,7 +323,7 @@ pub(crate) fn guarded_names(path: &Path) -> impl Iterator<Item = String> {
     });
     let mut names: Vec<String> = names.collect();
     // Worktrees are below `.claude`, but files in them are not guarded for that.
-    if let Some(at) = names.windows(2).position(|pair| pair[0] == ".claude" && pair[1] == "worktrees") {
+    if let Some(at) = names.windows(3).position(|names| names[0] == ".claude" && names[1] == "worktrees") {
         names.drain(at..at + 2);
     }
     let is_read = |pair: &[String]| pair[0] == ".config" && CONFIG_FOLDERS.contains(&pair[1].as_str());

@@ -670,6 +670,7 @@ fn allow_rules_do_not_cover_guarded_files_unless_they_name_them() {
     assert_eq!(decide(&["allow Write"], ".git/x/.claude/worktrees/a/b"), "ask");
     assert_eq!(decide(&["allow Write"], ".claude/worktrees/a/.git/config"), "ask");
     assert_eq!(decide(&["allow Write"], ".claude/worktrees/a/src/main.rs"), "allow");
+    assert_eq!(decide(&["allow Write"], ".claude/worktrees"), "ask");
     assert_eq!(decide(&["allow Edit(.claude/**)"], ".claude/settings.json"), "allow");
     for name in [".git/HEAD", ".git/objects/x", ".git/refs/x"] {
         workspace.write(name, "");
