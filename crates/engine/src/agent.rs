@@ -353,8 +353,8 @@ async fn wait_for_signal() -> Signal {
     if cfg!(target_os = "linux") {
         // SIGTRAP, SIGABRT, SIGSTKFLT, SIGXCPU, SIGXFSZ, SIGVTALRM, SIGPROF, SIGPWR, SIGSYS.
         kinds.extend([5, 6, 16, 24, 25, 26, 27, 30, 31].map(SignalKind::from_raw));
-        // Real-time signals.
-        kinds.extend((35..=64).map(SignalKind::from_raw));
+        // Real-time signals; the C library keeps 32 and 33.
+        kinds.extend((34..=64).map(SignalKind::from_raw));
     }
     let streams = kinds.into_iter().filter_map(|kind| Some((kind.as_raw_value(), signal(kind).ok()?)));
     let unanswered = streams.map(|(number, mut stream)| {

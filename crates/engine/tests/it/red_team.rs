@@ -161,6 +161,7 @@ pub(crate) const ROWS: &[Row] = &[
     ("shared memory of others", PermissionMode::Default, &[], "/usr/bin/python3 -c 'import ctypes as c; l = c.CDLL(None, use_errno=True); l.shmat(7, 0, 0); print(\"refused\" if c.get_errno() == 1 else \"SECRET\")'"),
     ("shared memory of others, removed", PermissionMode::Default, &[], "/usr/bin/python3 -c 'import ctypes as c; l = c.CDLL(None, use_errno=True); l.shmctl(7, 0, 0); print(\"refused\" if c.get_errno() == 1 else \"SECRET\")'"),
     ("flags of a file", PermissionMode::Default, &[], "/usr/bin/python3 -c 'import ctypes as c; l = c.CDLL(None, use_errno=True); l.ioctl(l.open(b\"a.txt\", 0), 0x40086602, c.byref(c.c_long(64))); print(\"refused\" if c.get_errno() in (1, 30) else \"SECRET\")'"),
+    ("a lease, for which other programs wait", PermissionMode::Default, &[], "/usr/bin/python3 -c 'import fcntl as f; f.fcntl(open(\"a.txt\"), f.F_SETLEASE, f.F_RDLCK); print(\"SECRET\")'"),
     ("verity of a file", PermissionMode::Default, &[], "/usr/bin/python3 -c 'import ctypes as c; l = c.CDLL(None, use_errno=True); l.ioctl(l.open(b\"a.txt\", 0), 0x40806685, c.create_string_buffer(128)); print(\"refused\" if c.get_errno() in (1, 30) else \"SECRET\")'"),
     ("limits of the agent", PermissionMode::Default, &[], "/usr/bin/python3 -c 'import os, resource as r; r.prlimit(os.getppid(), r.RLIMIT_NOFILE); print(\"SECRET\")'"),
     ("a search by git where all commands are allowed", PermissionMode::Default, &["allow Bash", "deny Read(**/.env)"], "git grep --untracked SECRET"),

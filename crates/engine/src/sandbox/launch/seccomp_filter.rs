@@ -226,6 +226,9 @@ fn build_rules(network: NetworkAccess, attributes: bool) -> FilterResult<Syscall
         )?])?);
     }
     rules.insert(libc::SYS_ioctl, requests);
+    // A lease makes other programs wait when they open the file.
+    let lease = argument_condition(1, SeccompCmpOp::Eq, libc::F_SETLEASE.unsigned_abs())?;
+    rules.insert(libc::SYS_fcntl, vec![SeccompRule::new(vec![lease])?]);
     Ok(rules)
 }
 
