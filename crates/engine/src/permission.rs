@@ -27,6 +27,7 @@ pub(crate) use decision::{needs_user_interaction, skill_name};
 pub(crate) use file_tools::is_edit_tool;
 pub use file_tools::{file_target, hidden_file_filter};
 pub use mode::EffectiveMode;
+pub(crate) use path_pattern::pattern_count;
 pub use rule::{Behavior, Rule, RuleSource};
 pub use rules::{RuleSet, SourcedRule, UpdateError};
 pub use sandbox_rules::sandbox_restrictions;

@@ -8,7 +8,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::permission::{Behavior, EffectiveMode, Rule};
+use crate::permission::{Behavior, EffectiveMode, Rule, pattern_count};
 use crate::sandbox;
 use crate::text_file;
 
@@ -222,7 +222,8 @@ const RESTRICTING: [&str; 10] = [
 /// Variables that name the user's own folders.
 const USER_FOLDER_VARIABLES: [&str; 3] = ["HOME", "CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME"];
 
-/// The most deny and ask rules in a settings file of a project, whose author may be anyone.
+/// The most deny and ask rules in a settings file of a project, whose author may be anyone. One with braces counts as
+/// many as it means.
 const MAX_PROJECT_RESTRICTIONS: usize = 2000;
 
 /// End of the message about an invalid rule.
@@ -260,7 +261,10 @@ pub enum SettingsError {
         text: String,
     },
     /// A project has more deny and ask rules than can be compared quickly with every call.
-    #[error("{origin}: permissions: {count} deny and ask rules; a project may have {MAX_PROJECT_RESTRICTIONS}")]
+    #[error(
+        "{origin}: {count} deny and ask rules, each with braces counted as those that it means; a project may have \
+         {MAX_PROJECT_RESTRICTIONS}"
+    )]
     TooManyRules {
         /// File that contains the rules.
         origin: String,
@@ -400,7 +404,9 @@ impl Settings {
         for text in layer.known.permissions.invalid_allow_rules() {
             self.problems.push(format!("{origin}: permissions.allow: '{text}' {INVALID_RULE_HINT}"));
         }
-        let count = layer.known.permissions.restrictions().count();
+        let denied = &layer.known.sandbox.filesystem;
+        let rules = layer.known.permissions.restrictions().map(|(_, text)| text);
+        let count = rules.chain(&denied.deny_read).chain(&denied.deny_write).map(|text| pattern_count(text)).sum();
         let is_of_project = matches!(layer.source, SettingSource::Project | SettingSource::Local);
         if is_of_project && count > MAX_PROJECT_RESTRICTIONS {
             return Err(SettingsError::TooManyRules { origin: origin.to_owned(), count });

@@ -51,7 +51,10 @@ fn has_plain_ignore_files(folder: &Path, top: &Path) -> bool {
 /// Whether reading a file ends soon, its patterns can be compiled, and no link leads out of its folder and `top`: it
 /// does not exist, is a folder, or a small regular file.
 fn is_plain(path: &Path, top: &Path) -> bool {
-    let Ok(real) = path.canonicalize() else { return true };
+    let Ok(data) = path.symlink_metadata() else { return true };
+    // Resolving a path takes time in deep folders, and needs to be done for links only.
+    let real = if data.is_symlink() { path.canonicalize() } else { Ok(path.to_owned()) };
+    let Ok(real) = real else { return true };
     let is_own =
         || path.parent().and_then(|folder| folder.canonicalize().ok()).is_some_and(|own| real.starts_with(own));
     let is_kernel_file = ["/proc", "/sys", "/dev"].iter().any(|folder| real.starts_with(folder));

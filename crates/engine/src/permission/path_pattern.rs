@@ -319,6 +319,11 @@ fn alternatives(pattern: &str, allows: bool) -> Vec<Option<String>> {
     patterns
 }
 
+/// Returns how many patterns the braces in a rule mean.
+pub(crate) fn pattern_count(rule: &str) -> usize {
+    if has_too_many_braces(rule) { 1 } else { expand_braces(rule).map_or(1, |patterns| patterns.len()) }
+}
+
 /// Returns the patterns that `{a,b}` in a pattern means, the pattern itself if it has no such braces; `None` if
 /// there are more than [`MAX_ALTERNATIVES`].
 pub(super) fn expand_braces(pattern: &str) -> Option<Vec<String>> {

@@ -509,7 +509,10 @@ impl FolderWatch {
                 event.paths.into_iter().for_each(|path| drop(sender.send(path)));
             }
         };
-        let watcher = notify::recommended_watcher(on_event).ok().and_then(|mut watcher| {
+        // A link to the root of the file system would take minutes. The search does not follow such links either, and
+        // remembers what others lead to.
+        let config = notify::Config::default().with_follow_symlinks(false);
+        let watcher = RecommendedWatcher::new(on_event, config).ok().and_then(|mut watcher| {
             watcher.watch(agent_folder, RecursiveMode::NonRecursive).ok()?;
             roots.iter().try_for_each(|root| watcher.watch(root, RecursiveMode::Recursive)).ok()?;
             Some(watcher)
@@ -548,5 +551,16 @@ mod tests {
             fs::write(root.join(number.to_string()), "").unwrap();
             assert!(watch.has_changed(), "{number}");
         }
+    }
+
+    #[test]
+    fn folders_that_links_lead_to_are_not_watched() {
+        let temp = tempfile::tempdir().unwrap();
+        let [root, own, outside] = ["session", "own", "outside"].map(|name| temp.path().join(name));
+        [&root, &own, &outside].iter().for_each(|folder| fs::create_dir(folder).unwrap());
+        std::os::unix::fs::symlink(&outside, root.join("link")).unwrap();
+        let watch = FolderWatch::start(std::slice::from_ref(&root), &own);
+        fs::write(outside.join("a"), "").unwrap();
+        assert!(!watch.has_changed());
     }
 }

@@ -121,6 +121,12 @@ fn restrictions_of_a_project_that_cannot_be_read_are_an_error() {
     };
     assert_eq!(code(&rules(2000)), None);
     assert_eq!(code(&rules(2001)), Some("settings.too_many_rules"));
+    let braces = |count: usize| {
+        let rules = vec![format!("Read({})", "{a,b}".repeat(10)); count];
+        serde_json::json!({"permissions": {"deny": rules}, "sandbox": {"filesystem": {"denyRead": ["x"]}}}).to_string()
+    };
+    assert_eq!(code(&braces(1)), None);
+    assert_eq!(code(&braces(2)), Some("settings.too_many_rules"));
 }
 
 #[test]

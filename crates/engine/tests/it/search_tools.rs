@@ -165,6 +165,14 @@ async fn files_that_are_too_large_to_be_held_are_left_out() {
 }
 
 #[tokio::test]
+async fn a_line_with_very_many_matches_is_not_collected_whole() {
+    let workspace = TestWorkspace::new();
+    workspace.write("a.txt", "a".repeat(200_000));
+    let request = json!({"pattern": "a", "output_mode": "content", "-o": true, "-n": false, "head_limit": 0});
+    assert_eq!(success_text(workspace.run_tool("Grep", request).await).lines().count(), 100_000);
+}
+
+#[tokio::test]
 async fn patterns_that_would_take_hours_are_refused() {
     let workspace = TestWorkspace::new();
     workspace.write("a.txt", "a".repeat(1 << 20));

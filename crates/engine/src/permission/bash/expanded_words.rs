@@ -7,10 +7,14 @@
 use super::known_commands;
 use super::possible_cwds::PossibleCwds;
 use crate::permission::decision::PermissionContext;
+use crate::permission::path_pattern::expand_braces;
 use crate::permission::shell::{Script, Word};
 
 /// Maximum number of entries of a folder whose links are checked.
 const MAX_ENTRIES: usize = 2000;
+
+/// Maximum number of digits in a range in braces, such as `{1..1000}`.
+const MAX_RANGE_DIGITS: usize = 4;
 
 /// Returns the words of a command of a script with those that the shell expands as literal ones, for
 /// [`command_effect`](known_commands::command_effect); `None` if they may become anything.
@@ -28,13 +32,21 @@ pub(super) fn as_literal_words(
     }
     let as_literal = |word: &Word| match word.is_literal {
         true => Some(vec![word.clone()]),
-        false if prints => Some(vec![literal("_")]),
+        false if prints => (!is_long_list(&word.text)).then(|| vec![literal("_")]),
         false if is_loop_variable(script, &word.text) => loop_values(ctx, script, folders),
         false if known_commands::is_search_pattern(&first.text, &word.text) => Some(vec![literal(&word.text)]),
         false => is_safe_wildcard(ctx, &word.text, folders).then(|| vec![literal(&word.text)]),
     };
     let rest: Option<Vec<Vec<Word>>> = rest.iter().map(as_literal).collect();
     Some([first.clone()].into_iter().chain(rest?.into_iter().flatten()).collect())
+}
+
+/// Whether braces in a word may mean so many words that the shell runs out of memory: `{a,b}{a,b}…`, `{1..10000000}`.
+fn is_long_list(text: &str) -> bool {
+    let groups = text.matches('{').count();
+    let mut numbers = text.split(|c: char| !c.is_ascii_digit());
+    let has_long_range = text.contains("..") && (groups > 1 || numbers.any(|number| number.len() > MAX_RANGE_DIGITS));
+    groups > 0 && (has_long_range || expand_braces(text).is_none())
 }
 
 fn literal(text: &str) -> Word {

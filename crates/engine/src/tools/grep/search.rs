@@ -127,18 +127,12 @@ impl Sink for MatchSink<'_> {
         }
         let look = self.format;
         if let Some(only) = &look.only_matching {
-            let mut room = true;
-            for hit in only.find_iter(found.bytes()) {
-                room &= self.push_line(found.line_number(), ':', hit.as_bytes());
-            }
-            return Ok(room);
+            let mut hits = only.find_iter(found.bytes());
+            return Ok(hits.all(|hit| self.push_line(found.line_number(), ':', hit.as_bytes())));
         }
         let first = found.line_number();
-        let mut room = true;
-        for (i, line) in found.lines().enumerate() {
-            room &= self.push_line(first.map(|n| n + i as u64), ':', line);
-        }
-        Ok(room)
+        let mut lines = found.lines().enumerate();
+        Ok(lines.all(|(i, line)| self.push_line(first.map(|n| n + i as u64), ':', line)))
     }
 
     fn context(&mut self, _: &Searcher, line: &SinkContext<'_>) -> io::Result<bool> {

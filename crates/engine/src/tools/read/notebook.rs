@@ -3,6 +3,8 @@
 use quipu_message::tool::ReadKind;
 use quipu_message::tool::output::{ReadFileOutput, ReadOutput};
 use quipu_message::{Block, Image, Json};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::{MAX_IMAGE_BASE64, base64_source};
@@ -11,23 +13,45 @@ use crate::tool::ToolOutput;
 /// Maximum length of the output of a cell, in characters.
 const MAX_OUTPUT_CHARS: usize = 10_000;
 
+/// Maximum number of blocks: sources and outputs of all cells.
+const MAX_BLOCKS: usize = 2000;
+
+/// A notebook whose cells are not parsed yet.
+#[derive(Deserialize)]
+struct Notebook<'a> {
+    #[serde(borrow)]
+    cells: Option<Vec<&'a RawValue>>,
+}
+
 /// Converts a notebook to blocks: source and outputs of each cell.
 pub(super) fn notebook_output(name: String, bytes: &[u8]) -> Result<ToolOutput, ToolOutput> {
-    let book: Value = serde_json::from_slice(bytes)
-        .map_err(|e| ToolOutput::failure(format!("{name} is not a notebook that can be read: {e}.")))?;
-    let Some(cells) = book["cells"].as_array() else {
+    let unreadable = |e| ToolOutput::failure(format!("{name} is not a notebook that can be read: {e}."));
+    let book: Notebook<'_> = serde_json::from_slice(bytes).map_err(unreadable)?;
+    let Some(cells) = book.cells else {
         return Err(ToolOutput::failure(format!("{name} is not a notebook: it has no cells.")));
     };
+    let too_long = || {
+        let limit = format!("has more than {MAX_BLOCKS} sources and outputs of cells");
+        ToolOutput::failure(format!("{name} {limit}. Search it with Grep, or cut it with Bash."))
+    };
+    if cells.len() > MAX_BLOCKS {
+        return Err(too_long());
+    }
     let mut blocks = Vec::new();
     let mut raw = Vec::new();
-    for (i, cell) in cells.iter().enumerate() {
+    for (i, cell) in cells.into_iter().enumerate() {
+        let cell: Value = serde_json::from_str(cell.get()).map_err(unreadable)?;
         let id = cell["id"].as_str().map_or_else(|| format!("cell-{i}"), str::to_owned);
         let kind = cell["cell_type"].as_str().unwrap_or("code");
         let source = join_text(&cell["source"]);
         let mark = if kind == "code" { String::new() } else { format!("<cell_type>{kind}</cell_type>") };
         blocks.push(Block::new_text(format!("<cell id=\"{id}\">{mark}{source}</cell id=\"{id}\">")));
         raw.push(Json::from(json!({"cellType": kind, "source": source, "cell_id": id})));
-        cell["outputs"].as_array().into_iter().flatten().for_each(|output| push_cell_output(output, &mut blocks));
+        let outputs = cell["outputs"].as_array().into_iter().flatten();
+        outputs.take(MAX_BLOCKS + 1).for_each(|output| push_cell_output(output, &mut blocks));
+        if blocks.len() > MAX_BLOCKS {
+            return Err(too_long());
+        }
     }
     if blocks.is_empty() {
         blocks.push(Block::new_text("<system-reminder>The notebook has no cells.</system-reminder>"));
@@ -73,6 +97,19 @@ fn join_text(text: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_notebook_with_too_many_cells_or_outputs_is_refused() {
+        let read = |cells: usize, outputs: usize| {
+            let outputs = vec![json!({"output_type": "stream", "text": "x"}); outputs];
+            let book = json!({"cells": vec![json!({"source": ["a", "b"], "outputs": outputs}); cells]});
+            notebook_output("n.ipynb".to_owned(), book.to_string().as_bytes())
+        };
+        assert!(read(MAX_BLOCKS, 0).is_ok());
+        assert!(read(MAX_BLOCKS + 1, 0).is_err());
+        assert!(read(1, MAX_BLOCKS - 1).is_ok());
+        assert!(read(1, MAX_BLOCKS).is_err());
+    }
 
     #[test]
     fn an_image_that_the_api_would_refuse_is_left_out() {
