@@ -153,7 +153,7 @@ try {
   for (const command of ["/cost", "/compact"]) {
     const frames = await turn(command);
     // The words of the report are each program's own.
-    console.log(`${command}:`, frames.some((frame) => frame.kind === "text" && /Total cost|Compacted/.test(frame.content)), frames.at(-1).exitCode);
+    console.log(`${command}:`, frames.some((frame) => frame.kind === "text" && /(Total|Estimated) cost|Compacted/.test(frame.content)), frames.at(-1).exitCode);
   }
   // The answer takes six seconds; how much of it was said by then depends on the agent's start.
   setTimeout(() => socket.send(JSON.stringify({ type: "chat.abort", sessionId: session })), 1500);
