@@ -178,10 +178,9 @@ pub fn hidden_file_filter(rules: &RuleSet, workspace: &Workspace) -> HiddenFileF
     let folders = PatternFolders::new(workspace);
     let output_folder = workspace.output_folder().to_owned();
     Arc::new(move || {
-        let patterns: Vec<PathPattern> =
-            kept.iter().filter_map(|rule| PathPattern::from_rule(rule, &folders)).collect();
+        let pattern = PathPattern::from_restrictions(kept.iter(), &[], &folders);
         let is_script = is_agent_script(&output_folder);
-        Arc::new(move |target| is_script(target) || patterns.iter().any(|pattern| pattern.matches(target)))
+        Arc::new(move |target| is_script(target) || pattern.matches(target))
     })
 }
 

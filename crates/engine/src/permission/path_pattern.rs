@@ -57,7 +57,10 @@ impl PatternFolders {
     }
 }
 
-/// A compiled pattern of a rule about files.
+/// A folder, and a pattern that is relative to it.
+type Anchor = (PathBuf, String);
+
+/// A compiled pattern of a rule about files, or of several.
 ///
 /// An allow rule must match the resolved path. For a deny or ask rule it is enough if the
 /// path as given, the resolved path, a link between them, or the pattern with its own links
@@ -73,75 +76,51 @@ pub(super) struct PathPattern {
 impl PathPattern {
     /// Compiles the pattern of a rule, with links as they are now; `None` if the rule has no content.
     pub(super) fn from_rule(rule: &SourcedRule, folders: &PatternFolders) -> Option<Self> {
-        Self::compile(rule.rule.content.as_deref()?, rule.source, rule.behavior == Behavior::Allow, folders)
+        let allows = rule.behavior == Behavior::Allow;
+        let anchors = find_anchors(rule.rule.content.as_deref()?, rule.source, allows, folders)?;
+        Some(Self::compile(anchors, allows, folders))
     }
 
-    /// Compiles a path of the `sandbox` settings, which is absolute, below `~` or relative to the
-    /// session's folder, and may contain the wildcards of rules. A path with wildcards also names
-    /// the file that has them in its name.
-    pub(super) fn from_setting(path: &str, folders: &PatternFolders) -> Vec<Self> {
-        let path = path.trim_end_matches("/**").trim_end_matches('/');
-        let path = match path.split_at_checked(1) {
-            None | Some(("/", "")) => "//".to_owned(),
-            Some(("~", "")) => "~/".to_owned(),
-            Some(("/", rest)) => format!("//{}", rest.trim_start_matches('/')),
-            Some(("~", rest)) if rest.starts_with('/') => path.to_owned(),
-            Some(_) => format!("./{}", path.trim_start_matches("./")),
-        };
-        let mut patterns = vec![escape_wildcards(&path)];
-        patterns.extend(path.contains(WILDCARDS).then_some(path));
-        patterns.iter().filter_map(|pattern| Self::compile(pattern, RuleSource::FlagSettings, false, folders)).collect()
+    /// Compiles the patterns of deny and ask rules, and paths of the `sandbox` settings, as one. To compare paths with
+    /// many rules is much quicker so.
+    pub(super) fn from_restrictions<'a>(
+        rules: impl Iterator<Item = &'a SourcedRule>,
+        settings: &[String],
+        folders: &PatternFolders,
+    ) -> Self {
+        let of_rule = |rule: &SourcedRule| find_anchors(rule.rule.content.as_deref()?, rule.source, false, folders);
+        let of_setting = |pattern: String| find_anchors(&pattern, RuleSource::FlagSettings, false, folders);
+        let settings = settings.iter().flat_map(|path| setting_patterns(path)).filter_map(of_setting);
+        Self::compile(rules.filter_map(of_rule).chain(settings).flatten().collect(), false, folders)
     }
 
-    fn compile(content: &str, source: RuleSource, allows: bool, folders: &PatternFolders) -> Option<Self> {
-        let mut anchors = Vec::new();
-        for alternative in alternatives(content, allows) {
-            let Some(content) = alternative else {
-                // It is not known which files the rule names, so every file counts as named.
-                anchors.push(every_file());
-                continue;
-            };
-            let further = folders.further.iter().filter(|_| !allows && holds_in_all_folders(&content));
-            let originals = folders.originals.iter().filter(|_| !allows);
-            for session_root in folders.session_roots.iter().chain(further).chain(originals) {
-                let anchor = resolve_anchor(&content, source, allows, session_root, folders);
-                let (root, pattern) = anchor.or_else(|| (!allows).then(every_file))?;
-                let pattern = without_dot_parts(&pattern);
-                let mut found = vec![(root.clone(), pattern.clone())];
-                if !allows {
-                    found.extend(resolve(&root).map(|root| (root, pattern.clone())));
-                    found.extend(resolve_literal_prefix(&root, &pattern));
-                    found.extend(resolve_link(&root, &pattern));
-                }
-                found.retain(|anchor| !anchors.contains(anchor));
-                anchors.append(&mut found);
-            }
-        }
-        if !allows {
-            // A command may have removed the link that a rule names, to get at what it led to.
-            anchors = folders.targets.remember((source.as_str(), content), anchors);
-        }
+    fn compile(anchors: Vec<Anchor>, allows: bool, folders: &PatternFolders) -> Self {
         let mut starts: Vec<PathBuf> = anchors.iter().map(|(root, pattern)| literal_prefix(root, pattern)).collect();
-        // A worktree contains copies of the files that an absolute pattern names.
-        starts.extend(folders.session_roots.iter().skip(1).cloned());
+        if !anchors.is_empty() {
+            // A worktree contains copies of the files that an absolute pattern names.
+            starts.extend(folders.session_roots.iter().skip(1).cloned());
+        }
         let mut by_root: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
         for (root, pattern) in anchors {
             by_root.entry(root).or_default().push(pattern);
         }
-        let compiled = by_root.into_iter().filter_map(|(root, patterns)| {
-            let matcher = build_matcher(&root, &patterns, !allows)?;
-            Some((root, matcher))
-        });
-        Some(Self { matchers: compiled.collect(), literal_prefixes: starts, is_allow_rule: allows })
+        let mut matchers = Vec::new();
+        for (root, patterns) in by_root {
+            build_matchers(&root, &patterns, !allows, &mut matchers);
+        }
+        Self { matchers, literal_prefixes: starts, is_allow_rule: allows }
     }
 
     /// Whether the pattern matches the path or one of its parent folders.
     pub(super) fn matches(&self, target: &TargetPath) -> bool {
         // A cycle of links is never allowed and always denied or asked about.
-        let Some(real) = &target.real else { return !self.is_allow_rule };
+        let Some(real) = &target.real else { return !self.is_allow_rule && !self.matchers.is_empty() };
         let names = |path: &Path| {
             self.matchers.iter().any(|(root, matcher)| {
-                let is_match = |inside: &Path| matcher.matched_path_or_any_parents(inside, path.is_dir()).is_ignore();
+                let is_match = |inside: &Path| match self.is_allow_rule {
+                    true => matches_path_or_parent(matcher, inside, path.is_dir()),
+                    false => matcher.matched_path_or_any_parents(inside, path.is_dir()).is_ignore(),
+                };
                 let inside = strip_root(path, root, !self.is_allow_rule);
                 // The matcher itself ignores the case of ASCII letters only.
                 let lower = inside.filter(|_| !self.is_allow_rule).and_then(lowercase_path);
@@ -158,6 +137,13 @@ impl PathPattern {
     }
 }
 
+/// Whether a path or one of its parent folders matches, without the folder that the pattern is relative to: it is none of
+/// the folders that `*/` means.
+fn matches_path_or_parent(matcher: &Gitignore, path: &Path, is_folder: bool) -> bool {
+    let mut parents = path.ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty());
+    matcher.matched(path, is_folder).is_ignore() || parents.any(|parent| matcher.matched(parent, true).is_ignore())
+}
+
 /// Returns a path in lower case; `None` if it has only ASCII characters or is not UTF-8.
 fn lowercase_path(path: &Path) -> Option<PathBuf> {
     path.to_str().filter(|text| !text.is_ascii()).map(|text| text.to_lowercase().into())
@@ -172,8 +158,53 @@ fn strip_root<'a>(path: &'a Path, root: &Path, ignores_case: bool) -> Option<&'a
     is_inside.then_some(rest.as_path())
 }
 
+/// Returns the folders and patterns that a rule means, with links as they are now; `None` if an allow rule means none.
+fn find_anchors(content: &str, source: RuleSource, allows: bool, folders: &PatternFolders) -> Option<Vec<Anchor>> {
+    let mut anchors = Vec::new();
+    for alternative in alternatives(content, allows) {
+        let Some(content) = alternative else {
+            // It is not known which files the rule names, so every file counts as named.
+            anchors.push(every_file());
+            continue;
+        };
+        let further = folders.further.iter().filter(|_| !allows && holds_in_all_folders(&content));
+        let originals = folders.originals.iter().filter(|_| !allows);
+        for session_root in folders.session_roots.iter().chain(further).chain(originals) {
+            let anchor = resolve_anchor(&content, source, allows, session_root, folders);
+            let (root, pattern) = anchor.or_else(|| (!allows).then(every_file))?;
+            let pattern = without_dot_parts(&pattern);
+            let mut found = vec![(root.clone(), pattern.clone())];
+            if !allows {
+                found.extend(resolve(&root).map(|root| (root, pattern.clone())));
+                found.extend(resolve_literal_prefix(&root, &pattern));
+                found.extend(resolve_link(&root, &pattern));
+            }
+            found.retain(|anchor| !anchors.contains(anchor));
+            anchors.append(&mut found);
+        }
+    }
+    // A command may have removed the link that a rule names, to get at what it led to.
+    Some(if allows { anchors } else { folders.targets.remember((source.as_str(), content), anchors) })
+}
+
+/// Returns the patterns that a path of the `sandbox` settings means. The path is absolute, below `~` or relative to the
+/// session's folder, and may contain the wildcards of rules; then it also names the file that has them in its name.
+fn setting_patterns(path: &str) -> Vec<String> {
+    let path = path.trim_end_matches("/**").trim_end_matches('/');
+    let path = match path.split_at_checked(1) {
+        None | Some(("/", "")) => "//".to_owned(),
+        Some(("~", "")) => "~/".to_owned(),
+        Some(("/", rest)) => format!("//{}", rest.trim_start_matches('/')),
+        Some(("~", rest)) if rest.starts_with('/') => path.to_owned(),
+        Some(_) => format!("./{}", path.trim_start_matches("./")),
+    };
+    let mut patterns = vec![escape_wildcards(&path)];
+    patterns.extend(path.contains(WILDCARDS).then_some(path));
+    patterns
+}
+
 /// The folder and the pattern that match every file.
-fn every_file() -> (PathBuf, String) {
+fn every_file() -> Anchor {
     (PathBuf::from("/"), "**".to_owned())
 }
 
@@ -367,7 +398,8 @@ const CHARACTER_CLASSES: [(&str, &str); 12] = [
     ("[:graph:]", "\"-~!"),
     ("[:lower:]", "a-z"),
     ("[:print:]", " -~"),
-    ("[:punct:]", ":-@!-/[-`{-~"),
+    // A slash would make a pattern relative to one folder.
+    ("[:punct:]", ":-@!-.[-`{-~"),
     ("[:space:]", "\t-\r "),
     ("[:upper:]", "A-Z"),
     ("[:xdigit:]", "0-9A-Fa-f"),
@@ -455,12 +487,33 @@ fn literal_prefix(root: &Path, pattern: &str) -> PathBuf {
     root.join(names.take_while(|name| !name.is_empty() && !name.contains(WILDCARDS)).collect::<PathBuf>())
 }
 
+/// Adds matchers for the patterns that are relative to a folder. They are one unless that is too large; a pattern that
+/// protects files and is too large alone matches every file.
+fn build_matchers(root: &Path, patterns: &[String], protects: bool, matchers: &mut Vec<(PathBuf, Gitignore)>) {
+    match build_matcher(root, patterns, protects) {
+        Some(matcher) => matchers.push((root.to_owned(), matcher)),
+        None if patterns.len() > 1 => {
+            let (first, second) = patterns.split_at(patterns.len() / 2);
+            build_matchers(root, first, protects, matchers);
+            build_matchers(root, second, protects, matchers);
+        }
+        None if protects => {
+            let (root, pattern) = every_file();
+            matchers.extend(build_matcher(&root, &[pattern], protects).map(|matcher| (root, matcher)));
+        }
+        None => {}
+    }
+}
+
 /// Compiles the patterns that are relative to a folder, in which `{a,b}` matches `a` and `b`. Patterns that protect files
-/// also match names with these braces, and if one is not valid, the text itself. `None` if none is valid.
+/// also match names with these braces, and if one is not valid, the text itself. `None` if they are too large.
 fn build_matcher(root: &Path, patterns: &[String], protects: bool) -> Option<Gitignore> {
     let mut builder = GitignoreBuilder::new(root);
-    builder.case_insensitive(protects).ok()?;
-    for pattern in patterns {
+    // Brackets that exclude characters match less if upper and lower case are the same.
+    let excludes = |pattern: &&String| pattern.contains("[!") || pattern.contains("[^");
+    let as_written = patterns.iter().filter(excludes).map(|pattern| (pattern, false));
+    for (pattern, ignores_case) in patterns.iter().map(|pattern| (pattern, protects)).chain(as_written) {
+        builder.case_insensitive(ignores_case).ok()?;
         let pattern = &replace_character_classes(pattern);
         // `!` and `#` are part of the name here, not negation or comment as in ignore files.
         let prefix = if pattern.starts_with(['!', '#']) { "\\" } else { "" };
@@ -469,11 +522,10 @@ fn build_matcher(root: &Path, patterns: &[String], protects: bool) -> Option<Git
         if protects && pattern.contains(['{', '}']) {
             is_valid |= add(&escape_braces(pattern));
         }
-        if protects && let Some(whole) = with_whole_characters(pattern) {
-            is_valid |= add(&whole) | add(&whole.to_lowercase());
-        }
-        if protects && !pattern.is_ascii() {
-            is_valid |= add(&pattern.to_lowercase());
+        let whole = with_whole_characters(pattern).filter(|_| protects);
+        is_valid |= whole.as_ref().is_some_and(|whole| add(whole));
+        if ignores_case && !pattern.is_ascii() {
+            is_valid |= add(&pattern.to_lowercase()) | whole.is_some_and(|whole| add(&whole.to_lowercase()));
         }
         if protects && !is_valid {
             add(&escape_wildcards(pattern));

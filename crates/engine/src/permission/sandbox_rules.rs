@@ -29,9 +29,7 @@ pub fn sandbox_restrictions(rules: &RuleSet, workspace: &Workspace) -> Restricti
     let find = move || {
         let of = |tool: fn(&ToolName) -> bool, named: &[String]| {
             let refusing = refusing.iter().filter(|rule| tool(&rule.rule.tool));
-            let patterns = refusing.filter_map(|rule| PathPattern::from_rule(rule, &folders));
-            let named = named.iter().flat_map(|path| PathPattern::from_setting(path, &folders));
-            path_matcher(patterns.chain(named).collect())
+            path_matcher(PathPattern::from_restrictions(refusing, named, &folders))
         };
         SandboxRestrictions {
             allows_network,
@@ -44,11 +42,8 @@ pub fn sandbox_restrictions(rules: &RuleSet, workspace: &Workspace) -> Restricti
     RestrictionSource::new(find)
 }
 
-fn path_matcher(patterns: Vec<PathPattern>) -> PathMatcher {
-    let roots = patterns.iter().flat_map(|pattern| pattern.literal_prefixes.iter().cloned()).collect();
-    let names = move |path: &std::path::Path| {
-        let target = TargetPath::from_resolved(path);
-        patterns.iter().any(|pattern| pattern.matches(&target))
-    };
+fn path_matcher(pattern: PathPattern) -> PathMatcher {
+    let roots = pattern.literal_prefixes.clone();
+    let names = move |path: &std::path::Path| pattern.matches(&TargetPath::from_resolved(path));
     PathMatcher { roots, matches: Arc::new(names) }
 }

@@ -677,6 +677,10 @@ fn deny_rules_match_every_alternative_and_character_class() {
     check(".en[[:alpha:]]", &[".env"], &[".en1"]);
     check("key[![:digit:][:punct:]]", &["keys"], &["key1", "key-"]);
     check("a[[:punct:]]b", &["a!b", "a]b", "a~b"], &["a1b"]);
+    check("[[:punct:]x]*", &["_key", "sub/_key", "sub/xkey"], &["key"]);
+    // What the brackets exclude in the case in which they are written is excluded only so.
+    check("[!A-Z]ey.pem", &["key.pem", "sub/key.pem"], &["Key.pem"]);
+    check("[![:upper:]]ey", &["key"], &["Key"]);
     // Characters, not bytes.
     check("[äö]x", &["äx", "öx", "Äx"], &["üx", "ax"]);
     check("[a文]x", &["ax", "文x"], &["bx"]);

@@ -3,9 +3,10 @@
 
 use std::os::unix::fs::symlink;
 
-use quipu_engine::testing::permission::PermissionMode;
+use quipu_engine::testing::permission::{PermissionMode, hidden_file_filter};
+use quipu_engine::testing::tool::TargetPath;
 
-use crate::TestWorkspace;
+use crate::{TestWorkspace, parse_rules};
 
 /// Without a sandbox a rule for a program would allow it to change what decides which programs run.
 #[test]
@@ -146,9 +147,34 @@ fn rules_for_files_match_words_in_the_folders_and_values_of_a_line() {
     ] {
         assert_eq!(decide(command), "deny", "{command}");
     }
+    // Words in braces are limited; what is not compared is asked about, except in this mode.
+    let many: Vec<String> = (0..1100).map(|n| format!("n{n}")).collect();
+    let long = vec!["{a,b,c,d,e,f,g,h,i,j}{a,b,c,d,e,f,g,h,i,j}{a,b,c,d,e,f,g,h,i,j}"; 60].join(" ");
+    for command in [format!("cat .e{{{},nv}}", many.join(",")), format!("ls {long}")] {
+        let rules = [&rules[..], &["allow Bash"]].concat();
+        assert_eq!(workspace.bash_decision(PermissionMode::Default, &rules, &command), "ask");
+    }
+    let json = format!("curl -d '[{}]' http://127.0.0.1", vec![r#"{"a": 1, "b": 2}"#; 20].join(","));
+    assert_eq!(decide(&json), "allow");
     for command in
         ["cd src; cat a", "d=src; cat $d/a", "cat /proc/$$/cwd/src/a", "tar -C src -cf - a", "ls src; cat key"]
     {
         assert_eq!(decide(command), "allow", "{command}");
     }
+}
+
+/// A clone may have many deny rules, and a command may name many files: one by one this took minutes.
+#[test]
+fn many_rules_are_compared_with_many_names_at_once() {
+    let workspace = TestWorkspace::new();
+    let rules: Vec<String> = (0..300).map(|n| format!("deny Read(**/*q{n}*z*.key)")).collect();
+    let rules: Vec<&str> = rules.iter().map(String::as_str).collect();
+    let words = "{a,b,c,d,e,f,g,h,i,j}{a,b,c,d,e,f,g,h,i,j}{a,b,c,d,e,f,g,h,i,j}";
+    let decide = |command: &str| workspace.bash_decision(PermissionMode::BypassPermissions, &rules, command);
+    assert_eq!(decide(&format!("ls {words}")), "allow");
+    assert_eq!(decide(&format!("ls {words} sub/aq299bzc.key")), "deny");
+    let hidden = hidden_file_filter(&parse_rules(&rules), &workspace.inner)();
+    let mut names = (0..5000).map(|n| workspace.inner.root().join(format!("q{n}x.key")));
+    assert!(!names.any(|path| hidden(&TargetPath::new(path))));
+    assert!(hidden(&TargetPath::new(workspace.path("sub/aq7bz.key"))));
 }

@@ -62,7 +62,7 @@ fn rules_allow_refuse_and_ask() {
     let path = |path: &str| json!({"file_path": path});
     let here = |name: &str| json!({"file_path": workspace.path_text(name)});
     let url = |url: &str| json!({"url": url});
-    let table: [(&[&str], &str, Value, &str); 75] = [
+    let table: [(&[&str], &str, Value, &str); 78] = [
         (&["allow Read(~/x/**)"], "Read", path("/home/me/x/y/z"), "allow"),
         (&["allow Read(~/x/**)"], "Read", path("~/x/y"), "allow"),
         (&["allow Read(~/x/**)"], "Read", path("/home/me/y"), "ask"),
@@ -77,6 +77,10 @@ fn rules_allow_refuse_and_ask() {
             "allow",
         ),
         (&["allow Edit(src/**)"], "Edit", here("other/src/x"), "ask"),
+        // Only folders match, and not the one that the pattern is relative to.
+        (&["allow Edit(*/)"], "Write", here("top.txt"), "ask"),
+        (&["allow Edit(**/)"], "Write", here("top.txt"), "ask"),
+        (&["allow Edit(*/)"], "Write", here("src/a/b.rs"), "allow"),
         (&["allow Edit(/docs/**)"], "Edit", here("docs/x"), "allow"),
         (&["allow Write"], "Edit", here("docs/x"), "ask"),
         (&["deny Read(~)"], "Read", path("/home/me/x"), "deny"),

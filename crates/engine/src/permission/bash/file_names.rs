@@ -1,6 +1,7 @@
 //! Files that a command names, for comparison with deny and ask rules.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -11,6 +12,7 @@ use super::pattern::{decode_escapes, with_plain_blanks};
 use super::possible_commands::{PossibleCommands, is_tar, program_name};
 use super::possible_cwds::PossibleCwds;
 use crate::path::{MAX_PATH_BYTES, TargetPath, without_dots};
+use crate::permission::Behavior;
 use crate::permission::decision::PermissionContext;
 use crate::permission::file_tools;
 use crate::permission::path_pattern::{PathPattern, PatternFolders, expand_braces};
@@ -28,50 +30,77 @@ pub(super) struct NamedFiles<'a> {
     possible: &'a PossibleCommands,
     ctx: &'a PermissionContext<'a>,
     folders: Vec<PathBuf>,
+    /// The first file that a deny rule about reading, a deny rule about changes, and ask rules about these match. To
+    /// compare many names with many rules one by one would take minutes.
+    first_matches: [OnceCell<Option<TargetPath>>; 4],
 }
 
 impl<'a> NamedFiles<'a> {
     pub(super) fn new(possible: &'a PossibleCommands, ctx: &'a PermissionContext<'a>, cwds: &PossibleCwds) -> Self {
         let cwds = cwds.0.clone().unwrap_or_else(|| vec![ctx.workspace.cwd()]);
-        Self { possible, ctx, folders: file_folders(possible, cwds) }
+        Self { possible, ctx, folders: file_folders(possible, cwds), first_matches: Default::default() }
     }
 
-    /// Whether a rule about files matches one of the names, in any of the folders.
+    /// Whether a deny or ask rule about files matches the first of the names, in any of the folders, that any rule like it
+    /// matches. If one of these rules matches a name, one matches the first.
     pub(super) fn match_rule(&self, rule: &SourcedRule) -> bool {
-        let Self { possible, ctx, folders } = self;
-        let forbids_reading = match (&rule.rule.tool, &rule.rule.content) {
-            (ToolName::Read, Some(_)) => true,
-            (name, Some(_)) if file_tools::is_edit_tool(name) => false,
-            _ => return false,
-        };
-        let Some(pattern) = PathPattern::from_rule(rule, &PatternFolders::new(ctx.workspace)) else { return false };
-        let is_file = |name: &str| {
+        let Some(forbids_reading) = forbids_reading(rule) else { return false };
+        let is_ask = rule.behavior == Behavior::Ask;
+        let found = self.first_matches[usize::from(is_ask) * 2 + usize::from(forbids_reading)].get_or_init(|| {
+            let rules = self.ctx.rules.with_behavior(rule.behavior);
+            let similar = rules.filter(|rule| self::forbids_reading(rule) == Some(forbids_reading));
+            let folders = PatternFolders::new(self.ctx.workspace);
+            self.find_match(&PathPattern::from_restrictions(similar, &[], &folders), forbids_reading)
+        });
+        let pattern = || PathPattern::from_rule(rule, &PatternFolders::new(self.ctx.workspace));
+        found.as_ref().is_some_and(|file| pattern().is_some_and(|pattern| pattern.matches(file)))
+    }
+
+    /// Returns the first file of the names that a pattern matches, in any of the folders.
+    fn find_match(&self, pattern: &PathPattern, forbids_reading: bool) -> Option<TargetPath> {
+        let Self { possible, ctx, folders, .. } = self;
+        let file = |name: &str| {
             if name.is_empty() {
-                return false;
+                return None;
             }
             let home = name.starts_with('~').then(|| ctx.workspace.absolute(name));
             let paths = folders.iter().map(|folder| folder.join(name)).chain(home);
-            paths.into_iter().any(|path| pattern.matches(&TargetPath::new(path)))
+            paths.map(TargetPath::new).find(|path| pattern.matches(path))
         };
         let named = |word: &Word| {
             let mut parts = if word.is_literal { Vec::new() } else { known_parts(&word.text, &possible.values) };
             // `.e"n"{v,x}`
             let expanded = parts.iter().filter(|part| part.contains('{')).filter_map(|part| expand_braces(part));
             parts.extend(expanded.flatten().collect::<Vec<_>>());
-            possible_file_names(&word.text).iter().any(|name| is_file(name)) || parts.iter().any(|part| is_file(part))
+            let names = possible_file_names(&word.text);
+            names.iter().map(AsRef::as_ref).chain(parts.iter().map(String::as_str)).find_map(file)
         };
         let command = |words: &Vec<Word>| {
             // A command that only reads cannot violate a rule about changes.
             let reads = known_commands::command_effect(words) == Some(CommandEffect::ReadOnly);
+            if reads && !forbids_reading {
+                return None;
+            }
             let first = words.first().filter(|first| !first.is_literal);
-            let copies = || known_commands::copied_names(words).iter().any(|name| is_file(name));
-            (forbids_reading || !reads) && (words.iter().skip(1).chain(first).any(named) || copies())
+            let copied = || known_commands::copied_names(words).iter().find_map(|name| file(name));
+            words.iter().skip(1).chain(first).find_map(named).or_else(copied)
         };
-        let written = |word: &Word| forbids_reading || possible.written_files.contains(word);
-        possible.commands.iter().any(command)
-            || possible.redirect_files.iter().filter(|word| written(word)).any(named)
-            || possible.values.iter().any(named)
-            || possible.foreign_code.iter().any(|code| names_in_code(code).iter().any(|name| is_file(name)))
+        let written = |word: &&Word| forbids_reading || possible.written_files.contains(word);
+        let in_code = |code: &String| names_in_code(code).iter().find_map(|name| file(name));
+        let commands = possible.commands.iter().find_map(command);
+        commands
+            .or_else(|| possible.redirect_files.iter().filter(written).find_map(named))
+            .or_else(|| possible.values.iter().find_map(named))
+            .or_else(|| possible.foreign_code.iter().find_map(in_code))
+    }
+}
+
+/// Whether a rule for files is about reading; `None` if it is not for files.
+fn forbids_reading(rule: &SourcedRule) -> Option<bool> {
+    match (&rule.rule.tool, &rule.rule.content) {
+        (ToolName::Read, Some(_)) => Some(true),
+        (name, Some(_)) if file_tools::is_edit_tool(name) => Some(false),
+        _ => None,
     }
 }
 

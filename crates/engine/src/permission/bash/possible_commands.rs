@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::path::without_dots;
+use crate::permission::path_pattern::expand_braces;
 use crate::permission::shell::{self, Script, SimpleCommand, Word};
 
 /// Programs that run their arguments as a command, and builtins that define commands.
@@ -121,6 +122,8 @@ const MAX_NESTING: usize = 6;
 /// Limits on number and total size of commands; a script beyond them counts as not parsed.
 const MAX_COMMANDS: usize = 2000;
 const MAX_TOTAL_BYTES: usize = 200_000;
+/// Maximum number of words that braces may mean in all of a script.
+const MAX_BRACE_WORDS: usize = 5000;
 
 /// All commands that a script may run, as far as its text shows.
 #[derive(Debug, Default)]
@@ -156,8 +159,24 @@ impl PossibleCommands {
         Self { foreign_code: vec![text.to_owned()], ..Self::default() }
     }
 
-    /// Collects the possible commands of a script; `None` if there are too many.
+    /// Collects the possible commands of a script; `None` if there are too many, or too many words in braces.
     pub(super) fn from_script(script: &Script) -> Option<Self> {
+        let words = script.commands.iter().flat_map(|part| &part.words).chain(&script.loop_words);
+        let with_braces = words.filter(|word| word.text.contains('{'));
+        let count = |word: &Word| match expand_braces(&word.text) {
+            Some(words) => words.len(),
+            // The shell expands it to more words than can be compared; a text in quotes, such as JSON, stays one.
+            None => {
+                if word.is_literal {
+                    1
+                } else {
+                    MAX_BRACE_WORDS + 1
+                }
+            }
+        };
+        if with_braces.map(count).sum::<usize>() > MAX_BRACE_WORDS {
+            return None;
+        }
         let mut possible = Self::default();
         possible.add_script(script, 0);
         (!possible.is_full()).then_some(possible)
