@@ -23,6 +23,21 @@ const SYSTEM_FOLDERS: [&str; 12] = [
     "/run/current-system",
 ];
 
+/// Where version managers and package managers keep what programs in their folders on PATH start or load.
+const INSTALLATION_FOLDERS: [&str; 11] = [
+    ".asdf/installs",
+    ".cargo/registry",
+    ".local/share/mise/installs",
+    ".local/share/uv/python",
+    ".nodenv/versions",
+    ".pyenv/versions",
+    ".rbenv/versions",
+    ".rustup/settings.toml",
+    ".rustup/toolchains",
+    ".volta/tools",
+    "go/pkg/mod",
+];
+
 /// Files in `/proc` that reveal nothing about other processes. With namespaces the command has
 /// its own `/proc` and may read all of it.
 const SHARED_PROC_FILES: [&str; 9] = [
@@ -40,7 +55,8 @@ const SHARED_PROC_FILES: [&str; 9] = [
 /// Maximum number of git configuration files that are searched for included files.
 const MAX_GIT_SETTINGS: usize = 16;
 
-/// Returns the folders of programs: system folders and those on PATH.
+/// Returns the folders of programs: system folders, those on PATH with the folder `lib` beside a `bin`, and those of
+/// version managers.
 pub(super) fn program_folders(context: &CommandContext<'_>) -> Vec<PathBuf> {
     let home = context.resolved_home();
     // A PATH entry that is the home folder or above it grants nothing.
@@ -49,8 +65,10 @@ pub(super) fn program_folders(context: &CommandContext<'_>) -> Vec<PathBuf> {
     // A command may have replaced one in the session's folders by a link that leads out of them.
     let is_inside = |path: &Path| context.folders.iter().any(|folder| path.starts_with(folder));
     let leads_out = |path: &Path, real: &Path| is_inside(path) && !is_inside(real);
-    let path = path.filter(|path| path.is_absolute());
-    let path = path.filter_map(|path| resolve(&path).filter(|real| !leads_out(&path, real)));
+    let libraries = |bin: &Path| bin.ends_with("bin").then(|| bin.with_file_name("lib"));
+    let path = path.filter(|path| path.is_absolute()).flat_map(|bin| [libraries(&bin), Some(bin)]).flatten();
+    let installed = home.iter().flat_map(|home| INSTALLATION_FOLDERS.map(|name| home.join(name)));
+    let path = path.chain(installed).filter_map(|path| resolve(&path).filter(|real| !leads_out(&path, real)));
     let system = SYSTEM_FOLDERS.iter().filter_map(|folder| resolve(Path::new(folder)));
     let mut folders: Vec<PathBuf> = system.chain(path.filter(narrow)).collect();
     folders.retain(|folder| folder.exists());
@@ -226,6 +244,13 @@ mod tests {
             opened.map(|path| path.strip_prefix(&root).unwrap().to_owned()).collect::<Vec<_>>()
         };
         assert_eq!(check("HOME/bin:bin:/"), [Path::new("home/bin")]);
+        for name in ["lib", ".rustup/toolchains", ".rustup/tmp"] {
+            fs::create_dir_all(home.join(name)).unwrap();
+        }
+        assert_eq!(check("HOME/bin"), ["home/.rustup/toolchains", "home/bin", "home/lib"].map(Path::new));
+        symlink(&home, home.join("bin/lib")).unwrap();
+        assert_eq!(check("HOME/bin/bin"), [Path::new("home/.rustup/toolchains")]);
+        fs::remove_dir_all(home.join(".rustup")).unwrap();
         for path in ["HOME", "HOME/", "HOME/bin/..", "HOME/bin/../..", "ROOT", "ROOT/link", "ROOT/link/bin/.."] {
             assert_eq!(check(path), Vec::<PathBuf>::new(), "{path}");
         }
