@@ -348,6 +348,11 @@ fn what_may_read_a_refused_file_is_asked_about() {
         "git blame list",
         "cat $F",
         "cat .e*",
+        "sh -c 'cat .e*'",
+        "mapfile -c1 -C 'cat .e*;' a < list",
+        "mapfile -c1 -C'cat .e*;' a < list",
+        "compgen -W'$(cat .e*)'",
+        "split --filter='cat .e*' list",
     ];
     for behavior in ["deny", "ask"] {
         let rule = format!("{behavior} Read(./.env)");

@@ -115,6 +115,9 @@ const GIT_REMOTE_SUBCOMMANDS: &str = "archive clone fetch fetch-pack grep ls-rem
 const EVALUATORS: &str =
     "let test [ printf read unset mapfile readarray compgen complete hash enable wait getopts bind";
 
+/// Those of them with an option for a command.
+const CALLBACK_BUILTINS: &str = "mapfile readarray compgen complete";
+
 /// Builtins that set variables to what they read, and programs that make words of it.
 const READERS: &str = "read mapfile readarray xargs parallel";
 
@@ -287,6 +290,9 @@ impl PossibleCommands {
                     commands_in_option(&pair[1].text).for_each(|text| self.add_code(text));
                 }
             }
+            if name == "split" {
+                self.add_option_commands(&words[1..], depth);
+            }
             if contains_word("make gmake", name) {
                 words[1..].iter().for_each(|word| self.add_code(&without_recipe_marks(&word.text)));
             }
@@ -316,6 +322,9 @@ impl PossibleCommands {
             self.add_arguments(&words[1..], depth);
         } else if contains_word(EVALUATORS, name) {
             words[1..].iter().for_each(|word| self.add_code(&word.text));
+            if contains_word(CALLBACK_BUILTINS, name) {
+                self.add_option_commands(&words[1..], depth);
+            }
         } else if is_wrapper(name, &words[1..]) {
             if contains_word("gdb ssh scp sftp", name) {
                 words[1..].iter().for_each(|word| self.add_code(&word.text));
@@ -515,6 +524,15 @@ impl PossibleCommands {
                 self.add_text(option_value(text), depth);
                 commands_in_option(text).for_each(|text| self.add_text(text, depth));
             }
+        }
+    }
+
+    /// Adds arguments of which some are commands for a shell, also in the same word as their option: `-C'rm x'`, `-Crm`.
+    fn add_option_commands(&mut self, words: &[Word], depth: usize) {
+        self.add_arguments(words, depth);
+        for option in words.iter().filter(|word| word.text.starts_with('-')) {
+            self.add_named(option_value(&option.text), &[]);
+            texts_after_letters(&option.text).for_each(|name| self.add_named(name, &[]));
         }
     }
 
