@@ -41,7 +41,7 @@ pub(crate) const GUARDED_FOLDERS: [&str; 18] = [
 pub(crate) const CONFIG_FOLDERS: [&str; 5] = ["git", "fish", "autostart", "systemd", "quipu"];
 
 /// Guarded files, at any depth.
-pub(crate) const GUARDED_FILES: [&str; 33] = [
+pub(crate) const GUARDED_FILES: [&str; 38] = [
     ".bash_aliases",
     ".bash_login",
     ".bash_logout",
@@ -67,10 +67,15 @@ pub(crate) const GUARDED_FILES: [&str; 33] = [
     ".ripgreprc",
     ".tcshrc",
     ".zlogin",
+    ".zlogin.zwc",
     ".zlogout",
+    ".zlogout.zwc",
     ".zprofile",
+    ".zprofile.zwc",
     ".zshenv",
+    ".zshenv.zwc",
     ".zshrc",
+    ".zshrc.zwc",
     "bunfig.toml",
     "gradle-wrapper.properties",
     "maven-wrapper.properties",

@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use quipu_files::has_too_many_braces;
 
+use super::brackets::{self, Meaning};
 use super::rules::SourcedRule;
 use super::{Behavior, RuleSource};
 use crate::path::{TargetPath, original_paths, resolve, without_dots};
@@ -21,6 +22,11 @@ const KEPT_CLOSE: char = '\u{2}';
 /// Most patterns that the braces of a rule may mean, and their length together.
 const MAX_ALTERNATIVES: usize = 1024;
 const MAX_ALTERNATIVE_BYTES: usize = 64 << 10;
+
+/// Maximum length of a pattern; a path is not longer.
+const MAX_PATTERN_BYTES: usize = 4096;
+/// How many wildcards count as one pattern for [`pattern_count`].
+const USUAL_WILDCARDS: usize = 8;
 
 /// Whether a path, taken as a pattern, would match other paths too.
 pub(super) fn has_wildcards(path: &str) -> bool {
@@ -316,7 +322,8 @@ fn literal_text(pattern: &str) -> Option<String> {
         match c {
             '\\' => text.push(chars.next()?),
             '[' => {
-                text.push(chars.next().filter(|c| !"!^".contains(*c))?);
+                let first = chars.next().filter(|c| !"!^".contains(*c))?;
+                text.push(if first == '\\' { chars.next()? } else { first });
                 chars.next().filter(|c| *c == ']')?;
             }
             c if WILDCARDS.contains(&c) => return None,
@@ -329,7 +336,8 @@ fn literal_text(pattern: &str) -> Option<String> {
 /// Returns the patterns that a rule with braces means, and for deny and ask rules also the pattern itself, because
 /// names may contain braces. `None` is one that is not known, because there are too many.
 fn alternatives(pattern: &str, allows: bool) -> Vec<Option<String>> {
-    if has_too_many_braces(pattern) {
+    let longest = if pattern.contains('{') { MAX_ALTERNATIVE_BYTES } else { MAX_PATTERN_BYTES };
+    if has_too_many_braces(pattern) || pattern.len() > longest {
         return if allows { Vec::new() } else { vec![None] };
     }
     let is_plain = !pattern.contains(['\\', '[']);
@@ -342,7 +350,10 @@ fn alternatives(pattern: &str, allows: bool) -> Vec<Option<String>> {
         Some(expanded) => {
             let is_named =
                 |pattern: &String| !allows || !pattern.is_empty() && !pattern.ends_with('/') && !pattern.contains('{');
-            patterns.extend(expanded.into_iter().filter(is_named).map(Some));
+            // `{.env, key}`
+            let trimmed = expanded.iter().map(|pattern| pattern.trim()).filter(|_| !allows).map(str::to_owned);
+            let trimmed: Vec<String> = trimmed.filter(|pattern| !expanded.contains(pattern)).collect();
+            patterns.extend(expanded.into_iter().chain(trimmed).filter(is_named).map(Some));
         }
         None if allows => {}
         None => patterns.push(None),
@@ -350,9 +361,11 @@ fn alternatives(pattern: &str, allows: bool) -> Vec<Option<String>> {
     patterns
 }
 
-/// Returns how many patterns the braces in a rule mean.
+/// Returns how many patterns with a usual number of wildcards the braces in a rule mean.
 pub(crate) fn pattern_count(rule: &str) -> usize {
-    if has_too_many_braces(rule) { 1 } else { expand_braces(rule).map_or(1, |patterns| patterns.len()) }
+    let wildcards = rule.matches(['*', '?', '[']).count();
+    let patterns = if has_too_many_braces(rule) { None } else { expand_braces(rule) };
+    patterns.map_or(1, |patterns| patterns.len()) * (1 + wildcards / USUAL_WILDCARDS)
 }
 
 /// Returns the patterns that `{a,b}` in a pattern means, the pattern itself if it has no such braces; `None` if
@@ -387,29 +400,6 @@ pub(super) fn expand_braces(pattern: &str) -> Option<Vec<String>> {
     Some(expanded)
 }
 
-/// Character classes of ignore files that the matcher does not know, and what they stand for in brackets. The ranges
-/// do not begin with `!`, which would negate the brackets.
-const CHARACTER_CLASSES: [(&str, &str); 12] = [
-    ("[:alnum:]", "0-9A-Za-z"),
-    ("[:alpha:]", "A-Za-z"),
-    ("[:blank:]", " \t"),
-    ("[:cntrl:]", "\u{1}-\u{1f}\u{7f}"),
-    ("[:digit:]", "0-9"),
-    ("[:graph:]", "\"-~!"),
-    ("[:lower:]", "a-z"),
-    ("[:print:]", " -~"),
-    // A slash would make a pattern relative to one folder.
-    ("[:punct:]", ":-@!-.[-`{-~"),
-    ("[:space:]", "\t-\r "),
-    ("[:upper:]", "A-Z"),
-    ("[:xdigit:]", "0-9A-Fa-f"),
-];
-
-/// Replaces character classes such as `[:digit:]` by their characters.
-fn replace_character_classes(pattern: &str) -> String {
-    CHARACTER_CLASSES.iter().fold(pattern.to_owned(), |pattern, (class, characters)| pattern.replace(class, characters))
-}
-
 /// Returns the pattern that matches only this text.
 fn escape_wildcards(text: &str) -> String {
     let escaped = |c: char| WILDCARDS.contains(&c).then_some('\\').into_iter().chain([c]);
@@ -419,65 +409,6 @@ fn escape_wildcards(text: &str) -> String {
         Some((at, last)) if last.is_whitespace() => format!("{}[{last}]", &pattern[..at]),
         _ => pattern,
     }
-}
-
-/// Matches one byte of a character that is not ASCII.
-const HIGH_BYTE: &str = "[!\u{1}-\u{7f}]";
-
-/// Returns a pattern in which `?` and brackets match whole characters; for the matcher they match bytes. `None` if the
-/// pattern contains neither, or brackets that are not closed. Its braces are part of names. A range of characters that
-/// are not ASCII, or brackets that exclude some, match all of these.
-fn with_whole_characters(pattern: &str) -> Option<String> {
-    let any_high = (2..=4).map(|bytes| HIGH_BYTE.repeat(bytes)).collect::<Vec<_>>().join(",");
-    let mut whole = String::new();
-    let mut rest = pattern;
-    while let Some(c) = rest.chars().next() {
-        rest = &rest[c.len_utf8()..];
-        match c {
-            '\\' => {
-                let escaped = rest.chars().next()?;
-                whole.extend([c, escaped]);
-                rest = &rest[escaped.len_utf8()..];
-            }
-            '{' | '}' => whole.extend(['\\', c]),
-            '?' => whole.push_str(&format!("{{?,{any_high}}}")),
-            '[' => {
-                let negated = rest.starts_with(['!', '^']);
-                let inside = &rest[usize::from(negated)..];
-                // A bracket that closes directly after the first one is one of the characters.
-                let first = inside.chars().next()?.len_utf8();
-                let end = first + inside[first..].find(']')?;
-                let (characters, after) = inside.split_at(end);
-                rest = &after[1..];
-                let ascii: String = characters.chars().filter(char::is_ascii).collect();
-                let high = characters.chars().filter(|c| !c.is_ascii()).map(String::from);
-                let sign = if negated { "!" } else { "" };
-                let is_range = !characters.is_ascii() && characters.contains('-');
-                let mut choices = vec![if ascii.is_empty() { "?".to_owned() } else { format!("[{sign}{ascii}]") }];
-                match (negated, is_range) {
-                    (true, _) => choices.push(any_high.clone()),
-                    (false, true) => choices = vec!["?".to_owned(), any_high.clone()],
-                    (false, false) if ascii.is_empty() => choices = high.collect(),
-                    (false, false) => choices.extend(high),
-                }
-                whole.push_str(&format!("{{{}}}", choices.join(",")));
-            }
-            c => whole.push(c),
-        }
-    }
-    pattern.contains(['?', '[']).then_some(whole)
-}
-
-/// Returns the pattern in which braces are part of names.
-fn escape_braces(pattern: &str) -> String {
-    let mut is_escaped = false;
-    let mut plain = String::with_capacity(pattern.len());
-    for c in pattern.chars() {
-        plain.extend((!is_escaped && matches!(c, '{' | '}')).then_some('\\'));
-        plain.push(c);
-        is_escaped = c == '\\' && !is_escaped;
-    }
-    plain
 }
 
 /// Joins the leading components without wildcards to the folder. A pattern without a leading
@@ -509,26 +440,32 @@ fn build_matchers(root: &Path, patterns: &[String], protects: bool, matchers: &m
 /// also match names with these braces, and if one is not valid, the text itself. `None` if they are too large.
 fn build_matcher(root: &Path, patterns: &[String], protects: bool) -> Option<Gitignore> {
     let mut builder = GitignoreBuilder::new(root);
-    // Brackets that exclude characters match less if upper and lower case are the same.
-    let excludes = |pattern: &&String| pattern.contains("[!") || pattern.contains("[^");
-    let as_written = patterns.iter().filter(excludes).map(|pattern| (pattern, false));
-    for (pattern, ignores_case) in patterns.iter().map(|pattern| (pattern, protects)).chain(as_written) {
-        builder.case_insensitive(ignores_case).ok()?;
-        let pattern = &replace_character_classes(pattern);
+    for pattern in patterns {
         // `!` and `#` are part of the name here, not negation or comment as in ignore files.
         let prefix = if pattern.starts_with(['!', '#']) { "\\" } else { "" };
-        let mut add = |pattern: &str| builder.add_line(None, &format!("{prefix}{pattern}")).is_ok();
-        let mut is_valid = add(pattern);
+        let mut add = |pattern: &str, ignores_case: bool| {
+            let builder = builder.case_insensitive(ignores_case);
+            builder.is_ok_and(|builder| builder.add_line(None, &format!("{prefix}{pattern}")).is_ok())
+        };
+        let as_written = Meaning { protects, ..Meaning::default() };
+        let any_case = Meaning { ignores_case: true, ..as_written };
+        // Brackets that exclude letters match less if both cases are the same.
+        let excludes = pattern.contains("[!") || pattern.contains("[^");
+        let mut meanings = vec![if protects { any_case } else { as_written }];
+        meanings.extend((protects && excludes).then_some(as_written));
         if protects && pattern.contains(['{', '}']) {
-            is_valid |= add(&escape_braces(pattern));
+            meanings.extend(meanings.clone().into_iter().map(|meaning| Meaning { braces_are_names: true, ..meaning }));
         }
-        let whole = with_whole_characters(pattern).filter(|_| protects);
-        is_valid |= whole.as_ref().is_some_and(|whole| add(whole));
-        if ignores_case && !pattern.is_ascii() {
-            is_valid |= add(&pattern.to_lowercase()) | whole.is_some_and(|whole| add(&whole.to_lowercase()));
+        let mut is_valid = false;
+        for meaning in meanings {
+            let form = brackets::for_matcher(pattern, meaning);
+            is_valid |= form.as_ref().is_some_and(|form| add(form, meaning.ignores_case));
+            // The matcher itself ignores the case of ASCII letters only.
+            let lower = form.filter(|form| meaning.ignores_case && !form.is_ascii()).map(|form| form.to_lowercase());
+            is_valid |= lower.is_some_and(|form| add(&form, true));
         }
         if protects && !is_valid {
-            add(&escape_wildcards(pattern));
+            add(&escape_wildcards(pattern), true);
         }
     }
     builder.build().ok()

@@ -685,9 +685,15 @@ fn deny_rules_match_every_alternative_and_character_class() {
     check("key[![:digit:][:punct:]]", &["keys"], &["key1", "key-"]);
     check("a[[:punct:]]b", &["a!b", "a]b", "a~b"], &["a1b"]);
     check("[[:punct:]x]*", &["_key", "sub/_key", "sub/xkey"], &["key"]);
-    // What the brackets exclude in the case in which they are written is excluded only so.
-    check("[!A-Z]ey.pem", &["key.pem", "sub/key.pem"], &["Key.pem"]);
-    check("[![:upper:]]ey", &["key"], &["Key"]);
+    // What brackets exclude is excluded only in the case in which it is written.
+    check("[!A-Z]ey.pem", &["key.pem", "sub/key.pem"], &["Key.pem", "1/ey.pem"]);
+    check("[![:upper:]]ey", &["key"], &["Key", "ey"]);
+    check("key[a-z0-9-_]*", &["key-prod", "keya"], &["key."]);
+    check("key[[:alnum:]-_]*", &["key-1", "KEYX"], &["key."]);
+    check("[\\[]id[\\]]/**", &["[id]/secret"], &["id/secret"]);
+    check("***/.env", &[".env", "sub/.env"], &["env"]);
+    check("{.env, key, secrets/**}", &[".env", "key", "secrets/a"], &["a"]);
+    check(&format!("{}z", "[!b]*".repeat(1000)), &["any"], &[]);
     // Characters, not bytes.
     check("[äö]x", &["äx", "öx", "Äx"], &["üx", "ax"]);
     check("[a文]x", &["ax", "文x"], &["bx"]);

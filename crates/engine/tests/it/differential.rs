@@ -104,10 +104,10 @@ const TOKENS: [&str; 82] = [
 ];
 
 /// Numbers that look random and are the same each time.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn next_below(&mut self, sides: usize) -> usize {
+    pub(crate) fn next_below(&mut self, sides: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -169,7 +169,7 @@ fn count_allowed(seed: u64, rounds: usize, mode: PermissionMode, texts: &[&str])
 }
 
 /// How many commands are rolled; more on request.
-fn rounds() -> usize {
+pub(crate) fn rounds() -> usize {
     std::env::var("QUIPU_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(20_000)
 }
 

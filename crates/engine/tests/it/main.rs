@@ -6,6 +6,7 @@ mod deny_rule_attacks;
 mod differential;
 mod edit_tools;
 mod git_repositories;
+mod ignore_patterns;
 mod named_files;
 mod permission_attacks;
 mod permission_decisions;

@@ -62,7 +62,7 @@ fn rules_allow_refuse_and_ask() {
     let path = |path: &str| json!({"file_path": path});
     let here = |name: &str| json!({"file_path": workspace.path_text(name)});
     let url = |url: &str| json!({"url": url});
-    let table: [(&[&str], &str, Value, &str); 78] = [
+    let table: [(&[&str], &str, Value, &str); 82] = [
         (&["allow Read(~/x/**)"], "Read", path("/home/me/x/y/z"), "allow"),
         (&["allow Read(~/x/**)"], "Read", path("~/x/y"), "allow"),
         (&["allow Read(~/x/**)"], "Read", path("/home/me/y"), "ask"),
@@ -81,6 +81,10 @@ fn rules_allow_refuse_and_ask() {
         (&["allow Edit(*/)"], "Write", here("top.txt"), "ask"),
         (&["allow Edit(**/)"], "Write", here("top.txt"), "ask"),
         (&["allow Edit(*/)"], "Write", here("src/a/b.rs"), "allow"),
+        (&["allow Edit(src/a[!_]*.py)"], "Write", here("src/ab.py"), "allow"),
+        (&["allow Edit(src/a[!_]*.py)"], "Write", here("src/a/evil.py"), "ask"),
+        (&["allow Edit(docs[^.]*)"], "Write", here("docs/evil"), "ask"),
+        (&["allow Edit(docs[a\\-z])"], "Write", here("docs^"), "ask"),
         (&["allow Edit(/docs/**)"], "Edit", here("docs/x"), "allow"),
         (&["allow Write"], "Edit", here("docs/x"), "ask"),
         (&["deny Read(~)"], "Read", path("/home/me/x"), "deny"),
