@@ -11,7 +11,6 @@
 //! parsed needs approval, and a path is compared after its links are resolved.
 
 mod bash;
-mod brackets;
 mod decision;
 mod file_tools;
 mod mode;

@@ -6,11 +6,13 @@ use std::path::{Component, Path, PathBuf};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use quipu_files::has_too_many_braces;
 
-use super::brackets::{self, Meaning};
 use super::rules::SourcedRule;
 use super::{Behavior, RuleSource};
 use crate::path::{TargetPath, original_paths, resolve, without_dots};
 use crate::tool::{LinkTargets, Workspace};
+use brackets::Meaning;
+
+mod brackets;
 
 /// Characters with a meaning in patterns.
 const WILDCARDS: [char; 6] = ['*', '?', '[', '\\', '{', '}'];
