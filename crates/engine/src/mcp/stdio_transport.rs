@@ -1,6 +1,8 @@
 //! Transport to a server that is a program: one message per line.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rmcp::RoleClient;
 use rmcp::model::{ErrorData, JsonRpcError, JsonRpcMessage, RequestId};
@@ -16,22 +18,37 @@ use super::line_limit::LineLimit;
 /// Byte order mark, which may precede a message.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
+/// Most requests of a server whose answers it has not read, and the length of their ids, which the answers repeat.
+const MAX_UNANSWERED: usize = 1000;
+const MAX_REQUEST_ID_BYTES: usize = 1024;
+
 /// Transport over the output and the input of a program.
 ///
 /// An answer that cannot be read fails the call that it belongs to, and ends the connection if it is not known
-/// which. The transport of rmcp leaves such answers out, so that the call waits. Other lines are ignored.
+/// which. The transport of rmcp leaves such answers out, so that the call waits. Other lines are ignored. Requests of a
+/// server that does not read the answers end the connection too: the answers would be kept in memory.
 pub(super) struct StdioTransport<R, W: AsyncWrite> {
     output: BufReader<LineLimit<R>>,
     /// What was read of the current line: reading may be broken off and continued.
     line: Vec<u8>,
     /// Only writes.
     input: AsyncRwTransport<RoleClient, Empty, W>,
+    /// Number of requests that were read and whose answers are not written.
+    unanswered: Arc<AtomicUsize>,
 }
 
 impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> StdioTransport<R, W> {
     pub(super) fn new(output: R, input: W) -> Self {
         let output = BufReader::new(LineLimit::new(output));
-        Self { output, line: Vec::new(), input: AsyncRwTransport::new(tokio::io::empty(), input) }
+        let input = AsyncRwTransport::new(tokio::io::empty(), input);
+        Self { output, line: Vec::new(), input, unanswered: Arc::default() }
+    }
+
+    /// Whether a message may be handled: not a request too many.
+    fn accept(&self, message: &RxJsonRpcMessage<RoleClient>) -> bool {
+        let JsonRpcMessage::Request(request) = message else { return true };
+        let has_long_id = matches!(&request.id, RequestId::String(id) if id.len() > MAX_REQUEST_ID_BYTES);
+        !has_long_id && self.unanswered.fetch_add(1, Ordering::Relaxed) < MAX_UNANSWERED
     }
 }
 
@@ -41,7 +58,16 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Transp
     type Error = io::Error;
 
     fn send(&mut self, item: TxJsonRpcMessage<RoleClient>) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        self.input.send(item)
+        let is_answer = matches!(item, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_));
+        let (sending, unanswered) = (self.input.send(item), Arc::clone(&self.unanswered));
+        async move {
+            let sent = sending.await;
+            if is_answer {
+                let one_less = |count: usize| count.checked_sub(1);
+                let _ = unanswered.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
+            }
+            sent
+        }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
@@ -55,7 +81,7 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Transp
                 return None;
             }
             match Line::parse(&line) {
-                Line::Message(message) => return Some(*message),
+                Line::Message(message) => return Some(*message).filter(|message| self.accept(message)),
                 Line::Ignored => {}
                 Line::Unreadable => return None,
             }
@@ -139,6 +165,25 @@ mod tests {
             assert!(text.starts_with("the answer of the server cannot be read: "), "{text}");
             assert_eq!(messages[1]["id"], 8);
         }
+    }
+
+    #[tokio::test]
+    async fn a_server_that_reads_no_answers_is_not_heard_for_long() {
+        let ping = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":"{id}","method":"ping"}}"#);
+        let lines: Vec<String> = (0..MAX_UNANSWERED + 5).map(|number| ping(&number.to_string())).collect();
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        assert_eq!(received(&lines).await.0.len(), MAX_UNANSWERED);
+        assert_eq!(received(&[&ping(&"x".repeat(MAX_REQUEST_ID_BYTES + 1)), &ping("a")]).await.0.len(), 0);
+        // It reads the answers.
+        let output = (lines.join("\n") + "\n").repeat(2);
+        let mut transport = StdioTransport::new(output.as_bytes(), tokio::io::sink());
+        let mut count = 0;
+        while let Some(JsonRpcMessage::Request(request)) = transport.receive().await {
+            let answer = JsonRpcError::new(Some(request.id), ErrorData::parse_error("no", None));
+            transport.send(JsonRpcMessage::Error(answer)).await.unwrap();
+            count += 1;
+        }
+        assert_eq!(count, 2 * lines.len());
     }
 
     #[tokio::test]
