@@ -222,8 +222,8 @@ const RESTRICTING: [&str; 10] = [
 /// Variables that name the user's own folders.
 const USER_FOLDER_VARIABLES: [&str; 3] = ["HOME", "CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME"];
 
-/// The most deny and ask rules in a settings file of a project, whose author may be anyone. One with braces counts as
-/// many as it means.
+/// The most deny and ask rules in a settings file of a project, whose author may be anyone. One with braces or many
+/// wildcards counts as several.
 const MAX_PROJECT_RESTRICTIONS: usize = 2000;
 
 /// End of the message about an invalid rule.
@@ -262,8 +262,8 @@ pub enum SettingsError {
     },
     /// A project has more deny and ask rules than can be compared quickly with every call.
     #[error(
-        "{origin}: {count} deny and ask rules, each with braces counted as those that it means; a project may have \
-         {MAX_PROJECT_RESTRICTIONS}"
+        "{origin}: {count} deny and ask rules, counting one with braces or many wildcards as several; a project may \
+         have {MAX_PROJECT_RESTRICTIONS}"
     )]
     TooManyRules {
         /// File that contains the rules.

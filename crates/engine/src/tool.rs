@@ -21,7 +21,7 @@ mod workspace;
 
 pub(crate) use fetch_scope::check_url;
 pub use fetch_scope::{FetchScope, ScopedResolver, is_public};
-pub(crate) use link_targets::LinkTargets;
+pub(crate) use link_targets::{Anchor, LinkTargets};
 pub(crate) use page_cache::{FetchedPage, PageCache};
 pub(crate) use seen_files::ChangedFile;
 pub use task_list::{Task, TaskKind, TaskList, TaskListener, TaskStatus};

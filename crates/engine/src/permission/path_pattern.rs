@@ -9,7 +9,7 @@ use quipu_files::has_too_many_braces;
 use super::rules::SourcedRule;
 use super::{Behavior, RuleSource};
 use crate::path::{TargetPath, original_paths, resolve, without_dots};
-use crate::tool::{LinkTargets, Workspace};
+use crate::tool::{Anchor, LinkTargets, Workspace};
 use brackets::Meaning;
 
 mod brackets;
@@ -64,9 +64,6 @@ impl PatternFolders {
         }
     }
 }
-
-/// A folder, and a pattern that is relative to it.
-type Anchor = (PathBuf, String);
 
 /// A compiled pattern of a rule about files, or of several.
 ///

@@ -65,7 +65,9 @@ pub(super) fn program_folders(context: &CommandContext<'_>) -> Vec<PathBuf> {
     // A command may have replaced one in the session's folders by a link that leads out of them.
     let is_inside = |path: &Path| context.folders.iter().any(|folder| path.starts_with(folder));
     let leads_out = |path: &Path, real: &Path| is_inside(path) && !is_inside(real);
-    let libraries = |bin: &Path| bin.ends_with("bin").then(|| bin.with_file_name("lib"));
+    // A `lib` directly in the home folder is the user's own.
+    let is_installation = |bin: &Path| bin.ends_with("bin") && bin.parent().and_then(resolve) != home;
+    let libraries = |bin: &Path| is_installation(bin).then(|| bin.with_file_name("lib"));
     let path = path.filter(|path| path.is_absolute()).flat_map(|bin| [libraries(&bin), Some(bin)]).flatten();
     let installed = home.iter().flat_map(|home| INSTALLATION_FOLDERS.map(|name| home.join(name)));
     let path = path.chain(installed).filter_map(|path| resolve(&path).filter(|real| !leads_out(&path, real)));
@@ -244,10 +246,12 @@ mod tests {
             opened.map(|path| path.strip_prefix(&root).unwrap().to_owned()).collect::<Vec<_>>()
         };
         assert_eq!(check("HOME/bin:bin:/"), [Path::new("home/bin")]);
-        for name in ["lib", ".rustup/toolchains", ".rustup/tmp"] {
+        for name in ["lib", ".local/bin", ".local/lib", ".rustup/toolchains", ".rustup/tmp"] {
             fs::create_dir_all(home.join(name)).unwrap();
         }
-        assert_eq!(check("HOME/bin"), ["home/.rustup/toolchains", "home/bin", "home/lib"].map(Path::new));
+        assert_eq!(check("HOME/bin"), ["home/.rustup/toolchains", "home/bin"].map(Path::new));
+        let local = ["home/.local/bin", "home/.local/lib", "home/.rustup/toolchains"];
+        assert_eq!(check("HOME/.local/bin"), local.map(Path::new));
         symlink(&home, home.join("bin/lib")).unwrap();
         assert_eq!(check("HOME/bin/bin"), [Path::new("home/.rustup/toolchains")]);
         fs::remove_dir_all(home.join(".rustup")).unwrap();

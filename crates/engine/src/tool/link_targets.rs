@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// A folder, and a pattern for files in it.
-type Anchor = (PathBuf, String);
+/// A folder, and a pattern that is relative to it.
+pub(crate) type Anchor = (PathBuf, String);
 
 /// The source and the pattern of a rule.
 type RuleKey = (&'static str, String);

@@ -374,6 +374,7 @@ fn wildcards_and_variables_are_read_in_the_sandbox() {
         ("for f in src/*.rs a.md; do echo \"== $f\"; wc -l \"$f\"; done", "read"),
         ("for f in a.md; do head -n 2 \"${f}\"; done", "read"),
         ("echo {a,b}{c,d} {1..20}", "read"),
+        ("echo ${a}..${b}", "read"),
         ("echo {1..1000000000}", "ask"),
         ("echo {1..99}{1..99}{1..99}{1..99}", "ask"),
         ("echo {a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}", "ask"),

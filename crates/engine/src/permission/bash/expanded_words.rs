@@ -43,6 +43,8 @@ pub(super) fn as_literal_words(
 
 /// Whether braces in a word may mean so many words that the shell runs out of memory: `{a,b}{a,b}…`, `{1..10000000}`.
 fn is_long_list(text: &str) -> bool {
+    // `${a}..${b}` has variables, not ranges.
+    let text = &text.replace("${", "");
     let groups = text.matches('{').count();
     let mut numbers = text.split(|c: char| !c.is_ascii_digit());
     let has_long_range = text.contains("..") && (groups > 1 || numbers.any(|number| number.len() > MAX_RANGE_DIGITS));
